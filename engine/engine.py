@@ -1,0 +1,285 @@
+"""The one way in: an asyncio face on the thread that owns MLX."""
+
+from __future__ import annotations
+
+import asyncio
+import itertools
+import logging
+import queue
+import threading
+from collections import deque
+from collections.abc import AsyncGenerator, Callable
+from dataclasses import dataclass, replace
+
+from .chat_template import ChatTemplate
+from .errors import ContextExceededError, EngineError, InvalidRequestError, UnavailableError
+from .loading import LoadedModel
+from .pooling import normalize, pool
+from .runner import Runner
+from .sampling import Sampler
+from .scheduler import Scheduler, SchedulerOptions
+from .sequence import Sequence
+from .types import (
+    Embedding,
+    EmbeddingRequest,
+    EngineCounters,
+    Event,
+    Finished,
+    GenerationRequest,
+    ModelInfo,
+    Pooling,
+    SlotState,
+)
+
+logger = logging.getLogger(__name__)
+
+INLINE_TEXT = 2048
+"""Characters up to which a text is tokenized on the event loop; longer ones go to a worker thread."""
+
+AUTO_SLOTS = 4
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class EngineOptions:
+    """How to run a model.
+
+    ``n_parallel`` slots share ``n_ctx`` tokens evenly; below 1 there are four slots and each may use all of them. ``n_ctx`` 0 is the
+    model's own context. ``pooling`` None is the checkpoint's, or ``mean``.
+    """
+
+    n_parallel: int = -1
+    n_ctx: int = 0
+    n_batch: int = 2048
+    pooling: Pooling | None = None
+    prompt_similarity: float = 0.1
+
+    def for_scheduler(self, info: ModelInfo) -> SchedulerOptions:
+        """The slots that these options give a model."""
+        total = self.n_ctx or info.n_ctx_train
+        n_slots = self.n_parallel if self.n_parallel > 0 else AUTO_SLOTS
+        return SchedulerOptions(
+            n_slots=n_slots,
+            n_ctx=total // n_slots if self.n_parallel > 0 else total,
+            n_total=total,
+            n_batch=self.n_batch,
+            prompt_similarity=self.prompt_similarity,
+        )
+
+
+class _AsyncMailbox:
+    """A queue in an event loop, filled from the engine's thread a step at a time."""
+
+    def __init__(self, outbox: list[tuple[_AsyncMailbox, Event | Exception]]) -> None:
+        self.loop = asyncio.get_running_loop()
+        self.queue: asyncio.Queue[Event | Exception] = asyncio.Queue()
+        self._outbox = outbox
+
+    def put(self, event: Event | Exception) -> None:
+        self._outbox.append((self, event))
+
+
+class Engine:
+    """A model with its tokenizer, slots and thread.
+
+    Start it with :meth:`start`; any number of coroutines may then call :meth:`generate` and :meth:`embed`.
+    """
+
+    def __init__(self, model: LoadedModel, options: EngineOptions | None = None) -> None:
+        self.options = options or EngineOptions()
+        self.info = model.info
+        self.tokenizer = model.tokenizer
+        self.chat_template = ChatTemplate(
+            model.chat_template_source,
+            bos_token=model.tokenizer.bos_token,
+            eos_token=model.tokenizer.eos_token,
+        )
+        slots = self.options.for_scheduler(model.info)
+        self.n_slots, self.n_ctx = slots.n_slots, slots.n_ctx
+        self.pooling: Pooling = self.options.pooling or model.info.pooling or "mean"
+        self._runner = Runner(model.model)
+        self._scheduler = Scheduler(self._runner, slots)
+        self._inbox: queue.SimpleQueue[Callable[[], None] | None] = queue.SimpleQueue()
+        self._jobs: deque[Callable[[], None]] = deque()
+        self._outbox: list[tuple[_AsyncMailbox, Event | Exception]] = []
+        self._tasks = itertools.count()
+        self._thread = threading.Thread(target=self._run, name="mlxcel-engine", daemon=True)
+
+    def start(self) -> None:
+        """Start the engine's thread."""
+        self._thread.start()
+
+    def stop(self) -> None:
+        """End the thread after the current step; unfinished requests get :class:`UnavailableError`."""
+        self._inbox.put(None)
+        if self._thread.is_alive():
+            self._thread.join()
+
+    @property
+    def is_alive(self) -> bool:
+        """Whether the engine's thread runs."""
+        return self._thread.is_alive()
+
+    def generate(self, request: GenerationRequest) -> AsyncGenerator[Event, None]:
+        """Generate one sequence.
+
+        Returns:
+            An iterator that ends with :class:`Finished`. Closing it early frees the slot before the next step.
+
+        Raises:
+            InvalidRequestError: the prompt is empty or holds unknown token IDs.
+            ContextExceededError: the prompt doesn't fit into a slot.
+            EngineError: from the iterator, when a grammar is bad or generation fails.
+        """
+        self._check_prompt(request.prompt)
+        return self._generate(request)
+
+    def _check_prompt(self, prompt: tuple[int, ...]) -> None:
+        if not prompt:
+            raise InvalidRequestError("the prompt must have at least one token", "prompt")
+        if max(prompt) >= self.tokenizer.n_vocab or min(prompt) < 0:
+            raise InvalidRequestError("Prompt contains invalid tokens", "prompt")
+        if len(prompt) >= self.n_ctx:
+            raise ContextExceededError(len(prompt), self.n_ctx)
+
+    async def _generate(self, request: GenerationRequest) -> AsyncGenerator[Event, None]:
+        sampler = await self._sampler(request)
+        mailbox = _AsyncMailbox(self._outbox)
+        sequence = Sequence(request, sampler, self.tokenizer, mailbox, next(self._tasks))
+        self._submit(lambda: self._scheduler.add(sequence))
+        try:
+            while True:
+                event = await mailbox.queue.get()
+                if isinstance(event, Exception):
+                    raise event
+                yield event
+                if isinstance(event, Finished):
+                    return
+        finally:
+            sequence.cancelled = True
+
+    async def _sampler(self, request: GenerationRequest) -> Sampler:
+        settings = request.sampling
+        if settings.grammar or settings.json_schema is not None:
+            return await asyncio.to_thread(Sampler, settings, self.tokenizer)
+        return Sampler(settings, self.tokenizer)
+
+    async def embed(self, request: EmbeddingRequest) -> list[Embedding]:
+        """Embed texts, one at a time between the steps of running sequences.
+
+        Raises:
+            InvalidRequestError: an input is empty or holds unknown token IDs.
+            ContextExceededError: an input is longer than the context.
+        """
+        for tokens in request.inputs:
+            self._check_prompt(tokens)
+        loop = asyncio.get_running_loop()
+        pooling = request.pooling or self.pooling
+        futures: list[asyncio.Future[Embedding]] = []
+        for index, tokens in enumerate(request.inputs):
+            future: asyncio.Future[Embedding] = loop.create_future()
+            futures.append(future)
+            self._submit(self._embedding_job(index, tokens, pooling, request.normalize, future))
+        try:
+            return list(await asyncio.gather(*futures))
+        finally:
+            for future in futures:
+                future.cancel()
+
+    def _embedding_job(
+        self, index: int, tokens: tuple[int, ...], pooling: Pooling, norm: int, future: asyncio.Future[Embedding]
+    ) -> Callable[[], None]:
+        loop = future.get_loop()
+
+        def settle(result: Embedding | Exception) -> None:
+            if future.done():
+                return
+            if isinstance(result, Exception):
+                future.set_exception(result)
+            else:
+                future.set_result(result)
+
+        def job() -> None:
+            if future.cancelled():
+                return
+            result: Embedding | Exception
+            try:
+                # Per-token vectors are never normalised by the reference.
+                vectors = pool(self._runner.hidden_states(tokens), pooling)
+                vectors = vectors if pooling == "none" else normalize(vectors, norm)
+                result = Embedding(index, tuple(map(tuple, vectors.tolist())), len(tokens))
+            except Exception as error:
+                result = error
+            loop.call_soon_threadsafe(settle, result)
+
+        return lambda: self._jobs.append(job)
+
+    async def tokenize(self, text: str, *, add_special: bool, parse_special: bool) -> list[int]:
+        """Token IDs of ``text``; long texts are tokenized off the event loop."""
+        if len(text) <= INLINE_TEXT:
+            return self.tokenizer.encode(text, add_special=add_special, parse_special=parse_special)
+        return await asyncio.to_thread(
+            self.tokenizer.encode, text, add_special=add_special, parse_special=parse_special
+        )
+
+    def slots(self) -> list[SlotState]:
+        """A snapshot of every slot."""
+        return [slot.state() for slot in self._scheduler.slots]
+
+    def counters(self) -> EngineCounters:
+        """A snapshot of the totals since start-up."""
+        return replace(self._scheduler.counters)
+
+    def _submit(self, command: Callable[[], None]) -> None:
+        if not self._thread.is_alive():
+            raise UnavailableError("the engine is not running")
+        self._inbox.put(command)
+
+    def _run(self) -> None:
+        error: EngineError = UnavailableError("the server is shutting down")
+        try:
+            while self._take_commands():
+                if self._jobs:
+                    self._jobs.popleft()()
+                self._scheduler.step()
+                self._deliver()
+        except BaseException:
+            logger.exception("the engine's thread has died")
+            error = UnavailableError("the engine has failed; restart the server")
+            raise
+        finally:
+            self._scheduler.fail_all(error)
+            self._deliver()
+
+    def _take_commands(self) -> bool:
+        """Run what was submitted, waiting for something to do; false when it is time to stop."""
+        block = not (self._scheduler.has_work or self._jobs)
+        try:
+            while True:
+                command = self._inbox.get(block=block)
+                if command is None:
+                    return False
+                command()
+                block = False
+        except queue.Empty:
+            return True
+
+    def _deliver(self) -> None:
+        """Hand the step's events over, one call an event loop."""
+        if not self._outbox:
+            return
+        by_loop: dict[asyncio.AbstractEventLoop, list[tuple[_AsyncMailbox, Event | Exception]]] = {}
+        for mailbox, event in self._outbox:
+            by_loop.setdefault(mailbox.loop, []).append((mailbox, event))
+        self._outbox.clear()
+        for loop, events in by_loop.items():
+            try:
+                loop.call_soon_threadsafe(_fill, events)
+            except RuntimeError:
+                # The loop has closed; nobody is left to read.
+                for mailbox, _ in events:
+                    logger.debug("event for a closed loop dropped: %r", mailbox)
+
+
+def _fill(events: list[tuple[_AsyncMailbox, Event | Exception]]) -> None:
+    for mailbox, event in events:
+        mailbox.queue.put_nowait(event)

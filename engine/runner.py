@@ -1,0 +1,65 @@
+"""Forward passes of a loaded model: prefill of one sequence, one decode step of a batch, hidden states."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import mlx.core as mx
+import numpy as np
+import numpy.typing as npt
+
+from .batch import BatchCache
+from .cache import SequenceCache
+
+
+class Runner:
+    """Calls an mlx-lm model. Every method runs on the engine's thread and returns evaluated values.
+
+    Args:
+        model: a model in mlx-lm's shape: ``model.model`` gives hidden states, ``lm_head`` or the tied embedding
+            turns them into logits.
+    """
+
+    def __init__(self, model: Any) -> None:
+        self._body = model.model
+        self._head = model.lm_head if "lm_head" in model else model.model.embed_tokens.as_linear
+        self.n_layers = len(model.model.layers)
+
+    def new_sequence(self) -> SequenceCache:
+        """An empty cache for one sequence."""
+        return SequenceCache(self.n_layers)
+
+    def new_batch(self) -> BatchCache:
+        """An empty decode batch."""
+        return BatchCache(self.n_layers)
+
+    def prefill(self, cache: SequenceCache, tokens: Sequence[int], *, last: bool) -> npt.NDArray[np.float32] | None:
+        """Evaluate ``tokens`` behind what ``cache`` holds.
+
+        Returns:
+            The logits after the last token, shape ``[n_vocab]``, when ``last`` is true. Logits of the other
+            positions are never computed: over a large vocabulary they cost as much as the model.
+        """
+        hidden = self._body(mx.array([list(tokens)]), cache.layers)
+        if not last:
+            mx.eval(cache.arrays())
+            return None
+        logits = self._head(hidden[:, -1, :]).astype(mx.float32)
+        mx.eval(logits, cache.arrays())
+        return np.asarray(logits)[0]
+
+    def decode(self, batch: BatchCache, tokens: Sequence[int]) -> npt.NDArray[np.float32]:
+        """Append one token to each row of ``batch``; return logits of shape ``[rows, n_vocab]``."""
+        batch.begin()
+        hidden = self._body(mx.array(tokens)[:, None], batch.layers)
+        logits = self._head(hidden[:, -1, :]).astype(mx.float32)
+        mx.eval(logits)
+        batch.end()
+        return np.asarray(logits)
+
+    def hidden_states(self, tokens: Sequence[int]) -> npt.NDArray[np.float32]:
+        """The normalised states of the last layer for a text of its own, shape ``[n_tokens, n_embd]``."""
+        hidden = self._body(mx.array([list(tokens)]), self.new_sequence().layers).astype(mx.float32)
+        mx.eval(hidden)
+        return np.asarray(hidden)[0]

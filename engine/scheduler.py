@@ -1,0 +1,222 @@
+"""Continuous batching: which sequence gets a slot, and what one step of the engine does.
+
+A step drops cancelled sequences, gives idle slots to waiting ones, evaluates one chunk of one prompt and decodes one
+token for every sequence past its prompt. Everything here runs on the engine's thread.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from dataclasses import dataclass
+
+from .errors import EngineError, GenerationError
+from .runner import Runner
+from .sequence import Sequence
+from .slot import Slot
+from .types import EngineCounters, Sample
+
+IDLE_CHUNK = 512
+"""Prompt tokens evaluated per step while nothing decodes: big enough for matrix products to run at full speed."""
+
+BUSY_CHUNK = 128
+"""Prompt tokens evaluated per step while sequences decode: how long a prompt may hold up their next token."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SchedulerOptions:
+    """``n_slots`` slots of up to ``n_ctx`` tokens, of which ``n_total`` may be held together.
+
+    ``n_batch`` is the number of prompt tokens between two progress reports. A slot is preferred for its cache when
+    at least ``prompt_similarity`` of the prompt is in it.
+    """
+
+    n_slots: int
+    n_ctx: int
+    n_total: int
+    n_batch: int = 2048
+    prompt_similarity: float = 0.1
+
+
+class Scheduler:
+    """Slots, the queue before them, and the decode batch behind them."""
+
+    def __init__(self, runner: Runner, options: SchedulerOptions) -> None:
+        self._runner = runner
+        self._options = options
+        self._batch = runner.new_batch()
+        self._waiting: deque[Sequence] = deque()
+        self._prefilling: deque[Slot] = deque()
+        self._rows: list[Slot] = []
+        self._clock = 0
+        self.slots = [Slot(i, options.n_ctx) for i in range(options.n_slots)]
+        self.counters = EngineCounters()
+
+    def add(self, sequence: Sequence) -> None:
+        """Queue a sequence."""
+        self._waiting.append(sequence)
+
+    @property
+    def has_work(self) -> bool:
+        return bool(self._waiting or self._prefilling or self._rows)
+
+    def step(self) -> None:
+        """Advance every sequence that can be advanced."""
+        self._drop_cancelled()
+        self._admit()
+        self._prefill()
+        self._decode()
+        self.counters.requests_deferred = len(self._waiting)
+        self.counters.requests_processing = len(self._prefilling) + len(self._rows)
+
+    def fail_all(self, error: EngineError) -> None:
+        """End every sequence with ``error``."""
+        for sequence in self._waiting:
+            sequence.mailbox.put(error)
+        self._waiting.clear()
+        for slot in [*self._prefilling, *self._rows]:
+            self._fail(slot, error)
+
+    def _drop_cancelled(self) -> None:
+        gone = [s for s in self._waiting if s.cancelled]
+        for sequence in gone:
+            self._waiting.remove(sequence)
+        busy = [s for s in (*self._prefilling, *self._rows) if s.sequence and s.sequence.cancelled]
+        for slot in busy:
+            self._release(slot)
+        self.counters.cancelled += len(gone) + len(busy)
+
+    def _admit(self) -> None:
+        still_waiting: deque[Sequence] = deque()
+        while self._waiting and any(slot.is_idle for slot in self.slots):
+            sequence = self._waiting.popleft()
+            slot = self._choose(sequence)
+            if slot is None:
+                still_waiting.append(sequence)
+            else:
+                self._begin(slot, sequence)
+        self._waiting.extendleft(reversed(still_waiting))
+
+    def _choose(self, sequence: Sequence) -> Slot | None:
+        request = sequence.request
+        if request.id_slot >= 0:
+            asked = self.slots[request.id_slot % len(self.slots)]
+            return asked if asked.is_idle else None
+        idle = [slot for slot in self.slots if slot.is_idle]
+        best = max(idle, key=lambda slot: slot.reusable(request))
+        if best.reusable(request) > self._options.prompt_similarity * len(request.prompt):
+            return best
+        return min(idle, key=lambda slot: slot.last_used)
+
+    def _begin(self, slot: Slot, sequence: Sequence) -> None:
+        self._clock += 1
+        n_cached = slot.reusable(sequence.request) if slot.cache is not None else 0
+        if slot.cache is None:
+            slot.cache = self._runner.new_sequence()
+        slot.cache.truncate(n_cached)
+        del slot.tokens[n_cached:]
+        slot.take(sequence, self._clock)
+        sequence.start(n_cached)
+        self.counters.prompt_tokens_cached += n_cached
+        self._prefilling.append(slot)
+
+    def _prefill(self) -> None:
+        if not self._prefilling:
+            return
+        slot = self._prefilling[0]
+        try:
+            self._prefill_chunk(slot)
+        except Exception as error:
+            self._fail(slot, _wrapped(error))
+
+    def _prefill_chunk(self, slot: Slot) -> None:
+        sequence, cache = slot.sequence, slot.cache
+        assert sequence is not None and cache is not None
+        prompt, start = sequence.request.prompt, len(slot.tokens)
+        done = start - sequence.n_cached
+        to_report = self._options.n_batch - done % self._options.n_batch
+        end = min(len(prompt), start + min(BUSY_CHUNK if self._rows else IDLE_CHUNK, to_report))
+        self._make_room(end - start)
+        last = end == len(prompt)
+        logits = self._runner.prefill(cache, prompt[start:end], last=last)
+        slot.tokens.extend(prompt[start:end])
+        self.counters.prompt_tokens += end - start
+        sequence.evaluated(end - start, report=last or end - start == to_report)
+        if logits is None:
+            return
+        self._prefilling.remove(slot)
+        if not self._accept(slot, sequence.sampler.sample(logits)):
+            slot.row = self._batch.insert(cache)
+            slot.cache = None
+            self._rows.append(slot)
+        self.counters.prompt_seconds += sequence.timings().prompt_ms / 1000
+
+    def _decode(self) -> None:
+        if not self._rows:
+            return
+        try:
+            self._make_room(len(self._rows))
+            newest = [slot.sequence.tokens[-1] for slot in self._rows if slot.sequence]
+            logits = self._runner.decode(self._batch, newest)
+        except Exception as error:
+            wrapped = _wrapped(error)
+            for slot in list(self._rows):
+                self._fail(slot, wrapped)
+            return
+        self.counters.decode_calls += 1
+        self.counters.busy_slots += len(self._rows)
+        for slot, token, row in [(s, newest[s.row], logits[s.row]) for s in self._rows]:
+            slot.tokens.append(token)
+            assert slot.sequence is not None
+            try:
+                self._accept(slot, slot.sequence.sampler.sample(row))
+            except Exception as error:
+                self._fail(slot, _wrapped(error))
+
+    def _accept(self, slot: Slot, sample: Sample) -> bool:
+        """Hand a sampled token to the slot's sequence; release the slot when that ends it."""
+        sequence = slot.sequence
+        assert sequence is not None
+        over = sequence.accept(sample, room=slot.n_ctx - len(slot.tokens) - 1)
+        self.counters.predicted_tokens += 1
+        self.counters.longest_sequence = max(self.counters.longest_sequence, len(slot.tokens) + 1)
+        if over:
+            self.counters.predicted_seconds += sequence.timings().predicted_ms / 1000
+            self._release(slot)
+            sequence.finish(slot.id)
+        return over
+
+    def _release(self, slot: Slot, *, keep: bool = True) -> None:
+        if slot in self._prefilling:
+            self._prefilling.remove(slot)
+        cache = slot.cache if keep else None
+        if slot.row >= 0:
+            cache = self._batch.remove(slot.row, keep=keep)
+            last = self._rows.pop()
+            if last is not slot:
+                last.row = slot.row
+                self._rows[slot.row] = last
+        slot.release(cache)
+
+    def _fail(self, slot: Slot, error: EngineError) -> None:
+        sequence = slot.sequence
+        # Its cache may be half written, so nothing of it is kept.
+        self._release(slot, keep=False)
+        if sequence is not None:
+            sequence.mailbox.put(error)
+
+    def _make_room(self, n: int) -> None:
+        """Forget the caches of idle slots, oldest first, until ``n`` more tokens fit into the context budget."""
+        held = sum(len(slot.tokens) for slot in self.slots)
+        idle = sorted((s for s in self.slots if s.is_idle and s.tokens), key=lambda s: s.last_used)
+        for slot in idle:
+            if held + n <= self._options.n_total:
+                return
+            held -= len(slot.tokens)
+            slot.forget()
+        if held + n > self._options.n_total:
+            raise GenerationError("Context size has been exceeded.")
+
+
+def _wrapped(error: Exception) -> EngineError:
+    return error if isinstance(error, EngineError) else GenerationError(f"generation failed: {error}")
+

@@ -81,6 +81,8 @@ class _Bundler:
                     name: self._resolve(node, self.file, ("components", kind, name))
                     for name, node in local[kind].items()
                 }
+        # a set that nothing includes has references too
+        self._resolve(local.get("x-property-sets", {}), self.file, ("components", "x-property-sets"))
         while self.queue:
             file, kind, name = self.queue.pop(0)
             node = self.specs.files[file]["components"][kind][name]

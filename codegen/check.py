@@ -7,28 +7,24 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
-import jsonschema_rs
-
 from codegen.document import (
+    METHODS,
     Json,
     Path_,
     Problem,
     Specs,
-    is_property_map,
     nearest,
     operations,
     render,
-    subschemas,
-    walk,
+    schemas,
 )
 from codegen.schemas import accepts_null, is_object, request_schemas
-
-_X_KEYS = "x-keys.schema.json"
-_OWN_SPECS = Path(__file__).resolve().parent.parent / "specs"
+from codegen.xkeys import XKeys
 
 
 def check_specs(specs: Specs, folder: Path, spellings: set[str]) -> list[Problem]:
@@ -37,12 +33,11 @@ def check_specs(specs: Specs, folder: Path, spellings: set[str]) -> list[Problem
     ``folder`` is where the schema of the x- keys lies; ``spellings`` are the known server options.
     """
     problems: list[Problem] = []
-    x_keys = _XKeys(folder)
+    x_keys = XKeys(folder)
     for file, document in specs.files.items():
         if "paths" not in document and "components" not in document:
             continue
-        for path, node, place in _places(document):
-            problems += x_keys.check(specs, file, path, node, place)
+        problems += x_keys.check(specs, file)
         for path, schema in schemas(document):
             for rule in _SCHEMA_RULES:
                 problems += [specs.problem(file, where, *rest) for where, *rest in rule(path, schema)]
@@ -52,9 +47,11 @@ def check_specs(specs: Specs, folder: Path, spellings: set[str]) -> list[Problem
                 problems.append(
                     specs.problem(file, where, f"unknown option '{option}'", nearest(option, spellings))
                 )
-        problems += [specs.problem(file, *found) for found in _operation_rules(document)]
+        problems += [
+            specs.problem(file, *found) for found in _operation_rules(document, file.removesuffix(".yaml"))
+        ]
     problems += _closed_under_all_of(specs)
-    problems += _duplicate_ids(specs)
+    problems += _duplicates(specs)
     return sorted(set(problems))
 
 
@@ -69,11 +66,9 @@ def check_bundles(specs: Specs, bundles: dict[str, dict[str, Json]]) -> list[Pro
                 if key in schema.get("required", []) or key in _required_by_alias(schema):
                     continue
                 if not accepts_null(node, document):
-                    path = ("components", "schemas", name, "properties", key)
                     problems.append(
                         specs.problem(
-                            file,
-                            path,
+                            *_written(specs, file, name, key),
                             "is an optional request field that refuses null",
                             "Add nullable: true beside a type (null inside an enum), or list it in required",
                         )
@@ -81,65 +76,6 @@ def check_bundles(specs: Specs, bundles: dict[str, dict[str, Json]]) -> list[Pro
         if not problems:
             problems += _connexion(specs, file, document)
     return problems
-
-
-# ---- where things are
-
-
-def schemas(document: dict[str, Json]) -> Iterator[tuple[Path_, dict[str, Json]]]:
-    """Every schema of a file with its path, parents first: components, property sets, bodies, parameters."""
-    for path, node in walk({k: v for k, v in document.items() if k != "components"}):
-        if isinstance(node.get("schema"), dict) and not is_property_map(path):
-            yield from subschemas(node["schema"], (*path, "schema"))
-    components = document.get("components", {})
-    for name, schema in components.get("schemas", {}).items():
-        yield from subschemas(schema, ("components", "schemas", name))
-    for name, properties in components.get("x-property-sets", {}).items():
-        for key, schema in properties.items():
-            yield from subschemas(schema, ("components", "x-property-sets", name, key))
-    for kind in ("responses", "parameters", "requestBodies", "headers"):
-        for path, node in walk(components.get(kind, {}), ("components", kind)):
-            if isinstance(node.get("schema"), dict):
-                yield from subschemas(node["schema"], (*path, "schema"))
-
-
-def _places(document: dict[str, Json]) -> Iterator[tuple[Path_, dict[str, Json], str]]:
-    """Nodes that may carry x- keys, with the name of their definition in the schema of the x- keys."""
-    yield (), document, "document"
-    yield ("components",), document.get("components", {}), "components"
-    for url, item in document.get("paths", {}).items():
-        yield ("paths", url), item, "path-item"
-    for path, _, _, operation in operations(document):
-        yield path, operation, "operation"
-    for path, schema in schemas(document):
-        yield path, schema, "schema"
-
-
-class _XKeys:
-    """Validates the x- keys of a node against specs/x-keys.schema.json."""
-
-    def __init__(self, folder: Path) -> None:
-        path = folder / _X_KEYS
-        text = (path if path.exists() else _OWN_SPECS / _X_KEYS).read_text(encoding="utf-8")
-        definitions = json.loads(text)["$defs"]
-        self.known = {place: set(d.get("properties", {})) for place, d in definitions.items()}
-        self.validators = {
-            place: jsonschema_rs.validator_for({"$ref": f"#/$defs/{place}", "$defs": definitions})
-            for place in ("document", "components", "schema", "path-item", "operation")
-        }
-
-    def check(
-        self, specs: Specs, file: str, path: Path_, node: dict[str, Json], place: str
-    ) -> Iterator[Problem]:
-        keys = {key: value for key, value in node.items() if key.startswith("x-")}
-        known = {key: value for key, value in keys.items() if key in self.known[place]}
-        for key in keys.keys() - known.keys():
-            yield specs.problem(
-                file, (*path, key), f"unknown x- key for a {place}", nearest(key, self.known[place])
-            )
-        for error in self.validators[place].iter_errors(known):
-            where = (*path, *error.instance_path)
-            yield specs.problem(file, where, error.message, f"See $defs.{place} in {specs.prefix}/{_X_KEYS}")
 
 
 # ---- rules for one schema: (path, schema) -> (path, problem, remedy)
@@ -156,6 +92,8 @@ def _object_rules(path: Path_, schema: dict[str, Json]) -> Found:
         yield path, "has properties but no type", "Add type: object"
     if not (len(path) == 3 and path[:2] == ("components", "schemas")):
         yield path, "is an object without a name", "Move it to components.schemas and refer to it"
+    elif not re.fullmatch(r"[A-Z][A-Za-z0-9]*", str(path[2])):
+        yield path, f"'{path[2]}' is no class name", "Call it LikeThis"
     closed = schema.get("additionalProperties") is False
     if not closed and "x-open" not in schema:
         yield path, "is an open object", 'Add additionalProperties: false, or x-open: "<why it is open>"'
@@ -209,21 +147,29 @@ _SCHEMA_RULES: tuple[Callable[[Path_, dict[str, Json]], Found], ...] = (
 # ---- rules for operations and across files
 
 
-def _operation_rules(document: dict[str, Json]) -> Found:
+def _operation_rules(document: dict[str, Json], surface: str) -> Found:
     for url, item in document.get("paths", {}).items():
         if "x-alias-of" in item and len(item) > 1:
             yield ("paths", url), "is an alias and has content of its own", "Keep only x-alias-of"
-    for path, _, _, operation in operations(document):
-        identifier = operation.get("operationId")
-        if not isinstance(identifier, str) or len(identifier.split(".")) < 3:
-            yield (
-                path,
-                f"operationId {identifier!r} names no handler",
-                "Write <surface>.<module>.<function>",
-            )
+    for path, url, _, operation in operations(document):
+        identifier = operation.get("operationId", "")
+        parts = identifier.split(".")
+        if len(parts) < 3 or parts[0] != surface or not all(part.isidentifier() for part in parts):
+            yield path, f"operationId '{identifier}' names no handler", f"Write {surface}.<module>.<function>"
         answers = operation.get("responses", {})
         if "default" not in answers and not any(code.startswith("4") for code in answers):
             yield (*path, "responses"), "lists no error response", "Add default or the 4xx answers"
+        if "x-alias-of" not in document["paths"][url]:
+            yield from _path_parameters(path, url, [document["paths"][url], operation])
+
+
+def _path_parameters(path: Path_, url: str, holders: list[dict[str, Json]]) -> Found:
+    listed = [parameter for holder in holders for parameter in holder.get("parameters", [])]
+    if any("$ref" in parameter for parameter in listed):
+        return
+    declared = {parameter.get("name") for parameter in listed if parameter.get("in") == "path"}
+    for name in sorted(set(re.findall(r"{(\w+)}", url)) ^ declared):
+        yield path, f"the path parameter '{name}' isn't in both the path and parameters", "Add or rename it"
 
 
 def _closed_under_all_of(specs: Specs) -> Iterator[Problem]:
@@ -255,11 +201,20 @@ def _target(specs: Specs, file: str, schema: dict[str, Json]) -> dict[str, Json]
     return schema
 
 
-def _duplicate_ids(specs: Specs) -> Iterator[Problem]:
+def _duplicates(specs: Specs) -> Iterator[Problem]:
+    """Operation IDs, and paths with their method, that are there twice over all surfaces."""
     seen: dict[str, str] = {}
+    routes: dict[tuple[str, str], str] = {}
     for file, document in specs.files.items():
+        for url, item in document.get("paths", {}).items():
+            target = document["paths"].get(item.get("x-alias-of"), item)
+            for method in METHODS:
+                owner = routes.setdefault((url, method), file) if method in target else file
+                if owner != file:
+                    problem = f"{specs.shown(owner)} answers this path as well"
+                    yield specs.problem(file, ("paths", url), problem, "Keep it on one surface")
         for path, _, _, operation in operations(document):
-            identifier = str(operation.get("operationId"))
+            identifier = operation.get("operationId", "")
             here = f"{specs.shown(file)}: {render(path)}"
             if identifier in seen:
                 yield specs.problem(
@@ -272,6 +227,22 @@ def _duplicate_ids(specs: Specs) -> Iterator[Problem]:
 
 
 # ---- rules for bundles
+
+
+def _written(specs: Specs, file: str, schema: str, name: str) -> tuple[str, Path_]:
+    """The file and path where a property of a bundled schema was written."""
+    if schema not in specs.files[file].get("components", {}).get("schemas", {}):
+        owners = (f for f, d in specs.files.items() if schema in d.get("components", {}).get("schemas", {}))
+        file = next(owners, file)
+    node = specs.files[file]["components"]["schemas"].get(schema, {})
+    if name not in node.get("properties", {}):
+        for reference in node.get("x-include", []):
+            source, _, pointer = reference.partition("#/")
+            source = source.removeprefix("./") or file
+            path = tuple(pointer.split("/"))
+            if name in specs.files[source]["components"]["x-property-sets"][path[-1]]:
+                return source, (*path, name)
+    return file, ("components", "schemas", schema, "properties", name)
 
 
 def _required_by_alias(schema: dict[str, Json]) -> set[str]:

@@ -195,6 +195,23 @@ def subschemas(schema: Json, path: Path_ = ()) -> Iterator[tuple[Path_, dict[str
             yield from subschemas(value, (*path, key, index))
 
 
+def schemas(document: dict[str, Json]) -> Iterator[tuple[Path_, dict[str, Json]]]:
+    """Every schema of a file with its path, parents first: components, property sets, bodies, parameters."""
+    for path, node in walk({k: v for k, v in document.items() if k != "components"}):
+        if isinstance(node.get("schema"), dict) and not is_property_map(path):
+            yield from subschemas(node["schema"], (*path, "schema"))
+    components = document.get("components", {})
+    for name, schema in components.get("schemas", {}).items():
+        yield from subschemas(schema, ("components", "schemas", name))
+    for name, properties in components.get("x-property-sets", {}).items():
+        for key, schema in properties.items():
+            yield from subschemas(schema, ("components", "x-property-sets", name, key))
+    for kind in ("responses", "parameters", "requestBodies", "headers"):
+        for path, node in walk(components.get(kind, {}), ("components", kind)):
+            if isinstance(node.get("schema"), dict):
+                yield from subschemas(node["schema"], (*path, "schema"))
+
+
 def operations(document: dict[str, Json]) -> Iterator[tuple[Path_, str, str, dict[str, Json]]]:
     """Yields (path in the document, URL path, method, operation) in document order."""
     for url, item in document.get("paths", {}).items():

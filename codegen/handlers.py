@@ -24,7 +24,12 @@ def check_handlers(operations: dict[str, list[OperationSpec]], root: Path) -> li
         found: dict[str, str] = {}
         for path in sorted((root / "handlers" / surface).rglob("*.py")):
             file = path.relative_to(root).as_posix()
-            for name, function in _decorated(path):
+            try:
+                decorated = list(_decorated(path))
+            except SyntaxError as error:
+                problems.append(Problem(file, f"line {error.lineno}", error.msg, "Correct the Python"))
+                continue
+            for name, function in decorated:
                 where = f"{function.name} (line {function.lineno})"
                 if name not in expected:
                     problem = (

@@ -20,8 +20,8 @@ from codegen.render import LINE_LENGTH, TEMPLATES, formatted, header
 
 _DOC = '''"""Requests and responses of the {surface} surface as msgspec structs.
 
-Fields of requests that are absent are None or have the default of the spec. Optional fields of responses are UNSET
-and left out of the JSON; None prints null. Keys are written in the order of the spec.
+Fields of requests that are absent are None or have the default of the spec. Optional fields of responses are
+UNSET and left out of the JSON; None prints null. Keys are written in the order of the spec.
 """
 '''
 
@@ -86,7 +86,7 @@ def _template_data(carrier: Carrier) -> defaultdict[str, dict[str, Any]]:
 
 
 def _row(field: FieldLayout) -> dict[str, Any]:
-    branches = (" | None" if field.null else "") + (" | UnsetType" if field.unset else "")
+    branches = (" | UnsetType" if field.unset else "") + (" | None" if field.null else "")
     mutable = field.default[:1] in ("[", "{") and field.default not in ("[]", "{}")
     if mutable:
         default = f"default_factory=lambda: {field.default}"

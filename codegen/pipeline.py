@@ -16,6 +16,7 @@ from codegen.options import OptionSpecs, options, read_options
 from codegen.output import MARK
 from codegen.render import header, render
 from codegen.routes import dispatch, routes
+from codegen.shape import check_shape
 
 
 def compile_specs(folder: Path, handlers: Path | None) -> dict[str, str]:
@@ -40,14 +41,20 @@ def check(specs: Specs, folder: Path) -> tuple[OptionSpecs, dict[str, dict[str, 
     Raises:
         SpecError: with the faults of the files, else those of bundling, else those of the bundles.
     """
+    _raise(list(check_shape(specs)))
     option_specs = read_options(specs)
     problems = check_specs(specs, folder, set(option_specs.names))
     bundles = {}
-    for surface in specs.surfaces:
+    for file in specs.files:
+        surface = file.removesuffix(".yaml")
         try:
-            bundles[surface] = bundle(specs, surface)
+            # files without paths are bundled for their references only
+            document = bundle(specs, surface)
         except SpecError as error:
             problems += error.problems
+            continue
+        if surface in specs.surfaces:
+            bundles[surface] = document
     _raise(problems)
     _raise(check_bundles(specs, bundles))
     return option_specs, bundles

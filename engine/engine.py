@@ -29,6 +29,7 @@ from .types import (
     ModelInfo,
     Pooling,
     SlotState,
+    Timings,
 )
 
 logger = logging.getLogger(__name__)
@@ -126,20 +127,18 @@ class Engine:
             An iterator that ends with :class:`Finished`. Closing it early frees the slot before the next step.
 
         Raises:
-            InvalidRequestError: the prompt is empty or holds unknown token IDs.
+            InvalidRequestError: the prompt holds unknown token IDs.
             ContextExceededError: the prompt doesn't fit into a slot.
             EngineError: from the iterator, when a grammar is bad or generation fails.
         """
-        self._check_prompt(request.prompt)
-        return self._generate(request)
+        self._check_tokens(request.prompt, "prompt")
+        return self._generate(request) if request.prompt else _nothing(request)
 
-    def _check_prompt(self, prompt: tuple[int, ...]) -> None:
-        if not prompt:
-            raise InvalidRequestError("the prompt must have at least one token", "prompt")
-        if max(prompt) >= self.tokenizer.n_vocab or min(prompt) < 0:
-            raise InvalidRequestError("Prompt contains invalid tokens", "prompt")
-        if len(prompt) >= self.n_ctx:
-            raise ContextExceededError(len(prompt), self.n_ctx)
+    def _check_tokens(self, tokens: tuple[int, ...], field: str) -> None:
+        if tokens and (max(tokens) >= self.tokenizer.n_vocab or min(tokens) < 0):
+            raise InvalidRequestError("Prompt contains invalid tokens", field)
+        if len(tokens) >= self.n_ctx:
+            raise ContextExceededError(len(tokens), self.n_ctx)
 
     async def _generate(self, request: GenerationRequest) -> AsyncGenerator[Event, None]:
         sampler = await self._sampler(request)
@@ -171,7 +170,9 @@ class Engine:
             ContextExceededError: an input is longer than the context.
         """
         for tokens in request.inputs:
-            self._check_prompt(tokens)
+            self._check_tokens(tokens, "input")
+            if not tokens:
+                raise InvalidRequestError("Input content cannot be empty", "input")
         loop = asyncio.get_running_loop()
         pooling = request.pooling or self.pooling
         futures: list[asyncio.Future[Embedding]] = []
@@ -278,6 +279,25 @@ class Engine:
                 # The loop has closed; nobody is left to read.
                 for mailbox, _ in events:
                     logger.debug("event for a closed loop dropped: %r", mailbox)
+
+
+async def _nothing(request: GenerationRequest) -> AsyncGenerator[Event, None]:
+    """What the reference makes of a prompt without tokens: an answer without tokens."""
+    yield Finished(
+        text="",
+        content="",
+        tokens=(),
+        logprobs=(),
+        stop_type="none",
+        stopping_word="",
+        has_new_line=False,
+        truncated=False,
+        n_prompt=0,
+        n_decoded=0,
+        n_cached=0,
+        id_slot=max(0, request.id_slot),
+        timings=Timings(0, 0, 0.0, 0, 0.0),
+    )
 
 
 def _fill(events: list[tuple[_AsyncMailbox, Event | Exception]]) -> None:

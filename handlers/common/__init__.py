@@ -1,0 +1,1 @@
+"""Translation shared by the surfaces: prompts, sampling settings, timings, probabilities."""

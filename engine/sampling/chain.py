@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from typing import Protocol
-
 import numpy as np
 
+from ..constrain import Constraint, constraint_for
 from ..types import Sample, SamplingSettings
 from ..vocabulary import Vocabulary
 from .adaptive import AdaptiveP
@@ -18,14 +17,6 @@ from .report import after_sampling, before_sampling
 from .rng import resolve_seed
 from .stage import Remembers, Selector, Stage
 from .temperature import Temperature
-
-
-class Constrains(Protocol):
-    """A constraint on the text, such as a grammar, that follows the generated tokens."""
-
-    def allows(self, token: int) -> bool: ...
-    def mask(self, logits: Floats) -> None: ...
-    def accept(self, token: int) -> None: ...
 
 
 class Sampler:
@@ -43,12 +34,12 @@ class Sampler:
     """
 
     def __init__(
-        self, settings: SamplingSettings, tokenizer: Vocabulary, constraint: Constrains | None = None
+        self, settings: SamplingSettings, tokenizer: Vocabulary, constraint: Constraint | None = None
     ) -> None:
         self.seed = resolve_seed(settings.seed)
         self._n_probs = settings.n_probs
         self._after_sampling = settings.post_sampling_probs
-        self._constraint = constraint
+        self._constraint = constraint or constraint_for(settings, tokenizer)
         self._stages, self._selector = _chain(settings, tokenizer, self.seed)
         self._memories = [part for part in (*self._stages, self._selector) if isinstance(part, Remembers)]
         self._is_argmax = not self._memories and _is_argmax(self._stages)

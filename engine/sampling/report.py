@@ -24,7 +24,7 @@ def before_sampling(token: int, logits: Floats, n_probs: int) -> Sample:
 
 
 def after_sampling(position: int, candidates: Candidates, n_probs: int) -> Sample:
-    """The candidate at ``position`` and the best ``n_probs`` with the chain's probabilities, without zeros."""
+    """The candidate at ``position`` and the best ``n_probs`` with the chain's probabilities, no zeros."""
     probs = candidates.probs
     top = top_positions(probs, n_probs)
     top = top[probs[top] > 0.0]

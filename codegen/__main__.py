@@ -33,7 +33,8 @@ def main(arguments: list[str] | None = None) -> int:
         files = compile_specs(options.specs, None if options.no_handlers else ROOT)
     except SpecError as error:
         print(error, file=sys.stderr)
-        print(f"{len(error.problems)} problem(s); nothing was written", file=sys.stderr)
+        count = len(error.problems)
+        print(f"{count} problem{'s' if count > 1 else ''}; nothing was written", file=sys.stderr)
         return 1
     if options.check:
         lines = drift(files, options.out)

@@ -1,15 +1,16 @@
 """Schemas reduced to what msgspec can hold.
 
-The validator alone judges a request; models only carry what it let pass. So bounds, patterns and lengths are left
-out here, and unions that ``msgspec`` refuses are widened: several arrays become one array of all their items, several
-objects become a tagged union when a required one-value enum tells them apart, else ``dict[str, Any]``.
+The validator alone judges a request; models only carry what it let pass. So bounds, patterns and lengths are
+left out here, and unions that ``msgspec`` refuses are widened: several arrays become one array of all their
+items, several objects become a tagged union when a required one-value enum tells them apart, else a plain
+dict.
 
 How optional properties are typed depends on who makes the object:
 
-* request: ``None`` or the default of the spec (or of the server option behind ``x-option``); a null in the body
-  means absent and is dropped before the model is built, so a field with a default never is None;
-* response, or both: optional properties are ``UNSET`` and left out of the JSON; required nullable ones print null;
-  a required property with one possible value has it as its default.
+* request: ``None`` or the default of the spec (or of the server option behind ``x-option``); a null in the
+  body means absent and is dropped before the model is built, so a field with a default never is None;
+* response, or both: optional properties are ``UNSET`` and left out of the JSON; required nullable ones print
+  null; a required property with one possible value has it as its default.
 
 Fields keep the order of the spec, which is the order of the keys in the JSON.
 """
@@ -27,7 +28,7 @@ Schema = dict[str, Any]
 
 @dataclass(frozen=True, slots=True)
 class FieldLayout:
-    """How a struct field is written: its wire name, doc, default expression ("" for none), and added branches."""
+    """How a struct field is written: its wire name, doc, default ("" for none) and added branches."""
 
     wire: str
     doc: str
@@ -121,7 +122,7 @@ class _Builder:
         return float(value) if node.get("type") == "number" and isinstance(value, int) else value
 
     def reduce(self, node: Json, decoded: bool, *, null: bool = True) -> Schema:
-        """The carrier of a schema; ``decoded`` when msgspec has to build it, ``null`` to say so if it takes null."""
+        """The carrier of a schema; ``decoded`` when msgspec has to build it, ``null`` to keep its null."""
         result = self.bare(node, decoded)
         return _any_of([result, _NULL]) if null and result and accepts_null(node, self.document) else result
 

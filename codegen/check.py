@@ -12,6 +12,8 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
+import jsonschema_rs
+
 from codegen.document import (
     METHODS,
     Json,
@@ -130,6 +132,12 @@ def _type_rules(path: Path_, schema: dict[str, Json]) -> Found:
         )
     if kind == "array" and "items" not in schema:
         yield path, "is an array without items", "Add items ({} takes anything)"
+    if "default" in schema and kind in ("string", "integer", "number", "boolean"):
+        bare = {key: value for key, value in schema.items() if key not in ("nullable", "format")}
+        allowed = {"anyOf": [bare, {"type": "null"}]} if schema.get("nullable") else bare
+        if not jsonschema_rs.is_valid(allowed, schema["default"]):
+            problem = f"the default {schema['default']!r} breaks its own schema"
+            yield (*path, "default"), problem, "Correct the default or the bounds"
     if "x-clamp" in schema and kind not in ("integer", "number"):
         yield (*path, "x-clamp"), "x-clamp stands on a schema that isn't a number", "Remove it"
     for name in schema.get("required", []) if isinstance(schema.get("required"), list) else []:
@@ -261,7 +269,10 @@ def _connexion(specs: Specs, file: str, document: dict[str, Json]) -> Iterator[P
     try:
         Specification.from_dict(json.loads(json.dumps(document)))
     except InvalidSpecification as error:
-        where = tuple(getattr(error, "path", ()))
+        cause = error
+        while cause.context:  # the branch that got furthest says most
+            cause = max(cause.context, key=lambda branch: len(branch.absolute_path))
+        message = cause.message if len(cause.message) < 200 else f"{cause.message[:200]}..."
         yield specs.problem(
-            file, where, str(getattr(error, "message", error)), "Connexion takes OpenAPI 3.0.3"
+            file, tuple(cause.absolute_path), f"Connexion refuses it: {message}", "Write OpenAPI 3.0.3"
         )

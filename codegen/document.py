@@ -113,7 +113,7 @@ def load(path: Path, name: str) -> dict[str, Json]:
 
 @dataclass(frozen=True, slots=True)
 class Specs:
-    """Every YAML file of the specs folder by file name, sorted; ``prefix`` is the folder as messages show it."""
+    """The YAML files of a folder by name, sorted; ``prefix`` is the folder as messages show it."""
 
     files: dict[str, dict[str, Json]]
     prefix: str = "specs"
@@ -161,7 +161,7 @@ def render(path: Path_) -> str:
 
 
 def is_property_map(path: Path_) -> bool:
-    """Whether the mapping at a path holds names of properties (a property may itself be called "properties")."""
+    """Whether the mapping at a path holds properties by name (one may be called "properties" itself)."""
     trailing = 0
     for part in reversed(path):
         if part != "properties":

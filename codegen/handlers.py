@@ -13,10 +13,11 @@ Function = ast.AsyncFunctionDef | ast.FunctionDef
 
 
 def check_handlers(operations: dict[str, list[OperationSpec]], root: Path) -> list[Problem]:
-    """Operations without a handler, handlers without an operation, and signatures that differ from the protocol.
+    """Operations without a handler, handlers without an operation, signatures that differ from the protocol.
 
-    ``operations`` are those of each surface; ``root`` is the checkout with handlers/<surface>/*.py. Parameter names
-    and annotations are compared as text (``models.`` may be left out); return types are left to the type checker.
+    ``operations`` are those of each surface; ``root`` is the checkout with handlers/<surface>/*.py. Parameter
+    names and annotations are compared as text (``models.`` may be left out); return types are left to the
+    type checker.
     """
     problems: list[Problem] = []
     for surface, specs in operations.items():

@@ -36,7 +36,7 @@ def models(surface: str, document: dict[str, Json], option_defaults: dict[str, J
         "components": {"schemas": carrier.schemas},
     }
     with warnings.catch_warnings():
-        # it warns of unions that msgspec can't decode and knows neither our tags nor which models are only encoded
+        # it warns of unions that msgspec can't decode, not knowing our tags and which models are only encoded
         warnings.simplefilter("ignore")
         code = _generate(surface, bare, carrier)
     result = formatted(_without_pass(code))

@@ -1,7 +1,8 @@
 """The command line: specs/options.yaml -> generated/options.py.
 
-The file is a list under ``options``; an entry has the attributes of ``Option`` in codegen/templates/runtime.py.j2 by
-the same names (``type`` for ``kind``); ``name``, ``spellings``, ``type`` and ``help`` are required.
+The file is a list under ``options``; an entry has the attributes of ``Option`` in
+codegen/templates/runtime.py.j2 by the same names (``type`` for ``kind``); ``name``, ``spellings``, ``type``
+and ``help`` are required.
 """
 
 from __future__ import annotations
@@ -179,11 +180,10 @@ def _row(entry: dict[str, Json]) -> dict[str, Any]:
         "choices": tuple(entry.get("choices", ())),
         "default": default,
         "help": " ".join(entry["help"].split()),
-        "kind": entry["type"],
     }
-    order = "name spellings negated env kind choices minimum maximum default repeatable group metavar help state reason"
+    names = {**{key: key for key in _KEYS}, "type": "kind"}
     unset = (None, (), "")
-    shown = [f"{key}={values[key]!r}" for key in order.split() if key in values and values[key] not in unset]
+    shown = [f"{names[key]}={values[key]!r}" for key in _KEYS if key in values and values[key] not in unset]
     return {
         "name": entry["name"],
         "annotation": annotation,

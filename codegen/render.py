@@ -28,12 +28,12 @@ def header(source: str) -> str:
 
 
 def render(template: str, *, source: str, **context: Any) -> str:
-    """Fills a template of codegen/templates and formats the result; ``source`` is the spec that it comes from."""
+    """Fills a template of codegen/templates and formats the result; ``source`` is the spec behind it."""
     return formatted(f"{header(source)}\n" + _environment.get_template(template).render(**context))
 
 
 def formatted(code: str) -> str:
-    """Python source without unused imports, sorted and formatted, whatever the settings of the project around it."""
+    """Python source formatted, imports sorted and unused ones dropped, whatever settings lie around."""
     config = ("--isolated", "--target-version", "py311", "--line-length", str(LINE_LENGTH))
     first_party = ("--config", 'lint.isort.known-first-party = ["mlxcel"]')
     code = _ruff(

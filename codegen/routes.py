@@ -1,4 +1,4 @@
-"""Operation tables and handler protocols: bundles -> generated/<surface>/routes.py and generated/dispatch.py."""
+"""Operation tables and handler protocols: bundles -> routes.py of each surface and dispatch.py."""
 
 from __future__ import annotations
 

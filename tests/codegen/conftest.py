@@ -1,4 +1,4 @@
-"""Copies of specs to break, and the generated golden tree as the package ``mlxcel.generated`` of a subprocess."""
+"""Copies of specs to break, and the golden tree as the package ``mlxcel.generated`` of a subprocess."""
 
 from __future__ import annotations
 

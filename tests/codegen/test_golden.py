@@ -1,4 +1,4 @@
-"""The generated tree of the golden specs, byte for byte, and that it works: see README.md to regenerate it."""
+"""The generated tree of the golden specs, byte for byte, and that it works; README.md says how to renew it."""
 
 from __future__ import annotations
 
@@ -92,7 +92,7 @@ else:
 answer = models.Completion(index=0, content="", stopping_word=None)
 assert msgspec.json.encode(answer) == b'{"index":0,"content":"","stopping_word":null,"object":"completion"}'
 answer.probabilities, answer.settings_n_predict = [0.5], None
-expected = b'{"index":0,"probabilities":[0.5],"content":"","stopping_word":null,"settings/n_predict":null,"object"'
+expected = b'{"index":0,"probabilities":[0.5],"content":"","stopping_word":null,"settings/n_predict":null'
 assert msgspec.json.encode(answer).startswith(expected)
 """
 
@@ -134,7 +134,9 @@ def test_protocols_make_the_type_checker_compare_handlers(importable: Path) -> N
     names = ["right.py", *(f"wrong{number}.py" for number in range(len(wrong))), "mlxcel/generated"]
     done = run("-m", "mypy", *options, *names, cwd=importable, MYPYPATH=str(importable))
     faults = [line for line in done.stdout.splitlines() if ": error:" in line]
-    assert sorted(line.split(":")[0] for line in faults) == ["wrong0.py", "wrong1.py", "wrong2.py"], done.stdout
+    assert sorted(line.split(":")[0] for line in faults) == ["wrong0.py", "wrong1.py", "wrong2.py"], (
+        done.stdout
+    )
 
 
 def test_check_reports_drift_and_writes_nothing(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -1,0 +1,93 @@
+"""From a reference on the command line to a model with its tokenizer."""
+
+from __future__ import annotations
+
+from collections import Counter
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from mlx.utils import tree_flatten
+
+from ..tokenizer import Tokenizer
+from ..types import ModelInfo, Pooling
+from .folder import load_folder_model, load_folder_tokenizer
+from .gguf_file import GgufFile
+from .gguf_model import build_model
+from .gguf_tokenizer import load_tokenizer
+from .reference import resolve
+
+__all__ = ["LoadedModel", "load"]
+
+POOLING_TYPES: dict[int, Pooling] = {0: "none", 1: "mean", 2: "cls", 3: "last", 4: "rank"}
+"""``<architecture>.pooling_type`` in GGUF metadata."""
+
+BYTE_PAIR_VOCABULARY, SENTENCEPIECE_VOCABULARY = 2, 1
+"""The reference's numbers for kinds of vocabulary."""
+
+
+@dataclass(frozen=True, slots=True)
+class LoadedModel:
+    """All of a checkpoint: an mlx-lm model, its tokenizer, its chat template (None: it has none), and facts."""
+
+    model: Any
+    tokenizer: Tokenizer
+    chat_template_source: str | None
+    info: ModelInfo
+
+
+def load(reference: str | None = None) -> LoadedModel:
+    """Load the model that ``reference`` names: a folder, a GGUF file, ``owner/name`` or None for the embedded one.
+
+    Raises:
+        LoadError: it can't be found, read, or served; one sentence says why.
+    """
+    path = resolve(reference)
+    return _from_folder(path) if path.is_dir() else _from_gguf(path)
+
+
+def _from_gguf(path: Path) -> LoadedModel:
+    file = GgufFile(path)
+    # The architecture is looked at first: its message says more than a missing tokenizer's.
+    model = build_model(file)
+    tokenizer = load_tokenizer(file)
+    sizes: Counter[str] = Counter()
+    for kind, count in file.kinds():
+        sizes[kind] += count
+    commonest = max(sizes, key=lambda kind: sizes[kind])
+    sentencepiece = file.get("tokenizer.ggml.model") == "llama"
+    info = ModelInfo(
+        name=str(file.get("general.name", path.stem)),
+        path=str(path),
+        architecture=file.architecture,
+        file_type="all F32" if set(sizes) == {"F32"} else commonest,
+        vocab_type=SENTENCEPIECE_VOCABULARY if sentencepiece else BYTE_PAIR_VOCABULARY,
+        n_vocab=tokenizer.n_vocab,
+        n_ctx_train=int(file.hyperparameter("context_length", 2048)),
+        n_embd=int(file.hyperparameter("embedding_length")),
+        n_params=sum(sizes.values()),
+        size=file.n_bytes,
+        pooling=POOLING_TYPES.get(file.hyperparameter("pooling_type", -1)),
+    )
+    return LoadedModel(model, tokenizer, file.get("tokenizer.chat_template"), info)
+
+
+def _from_folder(folder: Path) -> LoadedModel:
+    model, config = load_folder_model(folder)
+    tokenizer, template = load_folder_tokenizer(folder, config)
+    text = config.get("text_config", config)
+    weights = [value for _, value in tree_flatten(model.parameters())]
+    files = sorted(folder.glob("model*.safetensors"))
+    info = ModelInfo(
+        name=folder.name,
+        path=str(folder),
+        architecture=str(config["model_type"]),
+        file_type=str(weights[0].dtype).removeprefix("mlx.core."),
+        vocab_type=BYTE_PAIR_VOCABULARY,
+        n_vocab=tokenizer.n_vocab,
+        n_ctx_train=int(text.get("max_position_embeddings", 2048)),
+        n_embd=int(text["hidden_size"]),
+        n_params=sum(int(value.size) for value in weights),
+        size=sum(file.stat().st_size for file in files),
+    )
+    return LoadedModel(model, tokenizer, template, info)

@@ -55,6 +55,8 @@ def bundle(specs: Specs, surface: str) -> Document:
 
 
 class _Bundler:
+    """Bundles one file; references found on the way queue components of other files."""
+
     def __init__(self, specs: Specs, file: str) -> None:
         self.specs = specs
         self.file = file
@@ -90,7 +92,7 @@ class _Bundler:
             components.setdefault(kind, {})[name] = resolved
         document["components"] = components
         for path, node in walk(document):
-            if "properties" in node and isinstance(node["properties"], dict) and not is_property_map(path):
+            if len(path) == 3 and path[:2] == ("components", "schemas") and "properties" in node:
                 self._finish_properties(node, path)
         self._derive_operations(document)
         if self.problems:
@@ -206,9 +208,10 @@ class _Bundler:
             aliases = node.get("x-aliases", [])
             for alias in aliases:
                 if alias in schema["properties"] or alias in properties:
+                    file, place = self.specs.written(self.file, str(path[-1]), name)
                     self._fault(
-                        self.file,
-                        (*path, "properties", name, "x-aliases"),
+                        file,
+                        (*place, "x-aliases"),
                         f"the alias '{alias}' is a property already",
                         "Remove one of the two",
                     )

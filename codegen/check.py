@@ -70,7 +70,7 @@ def check_bundles(specs: Specs, bundles: dict[str, dict[str, Json]]) -> list[Pro
                 if not accepts_null(node, document):
                     problems.append(
                         specs.problem(
-                            *_written(specs, file, name, key),
+                            *specs.written(file, name, key),
                             "is an optional request field that refuses null",
                             "Add nullable: true beside a type (null inside an enum), or list it in required",
                         )
@@ -133,8 +133,8 @@ def _type_rules(path: Path_, schema: dict[str, Json]) -> Found:
     if kind == "array" and "items" not in schema:
         yield path, "is an array without items", "Add items ({} takes anything)"
     if "default" in schema and kind in ("string", "integer", "number", "boolean"):
-        bare = {key: value for key, value in schema.items() if key not in ("nullable", "format")}
-        allowed = {"anyOf": [bare, {"type": "null"}]} if schema.get("nullable") else bare
+        bare = {key: schema[key] for key in ("type", "enum", "minimum", "maximum") if key in schema}
+        allowed: Json = {"anyOf": [bare, {"type": "null"}]} if schema.get("nullable") else bare
         if not jsonschema_rs.is_valid(allowed, schema["default"]):
             problem = f"the default {schema['default']!r} breaks its own schema"
             yield (*path, "default"), problem, "Correct the default or the bounds"
@@ -235,22 +235,6 @@ def _duplicates(specs: Specs) -> Iterator[Problem]:
 
 
 # ---- rules for bundles
-
-
-def _written(specs: Specs, file: str, schema: str, name: str) -> tuple[str, Path_]:
-    """The file and path where a property of a bundled schema was written."""
-    if schema not in specs.files[file].get("components", {}).get("schemas", {}):
-        owners = (f for f, d in specs.files.items() if schema in d.get("components", {}).get("schemas", {}))
-        file = next(owners, file)
-    node = specs.files[file]["components"]["schemas"].get(schema, {})
-    if name not in node.get("properties", {}):
-        for reference in node.get("x-include", []):
-            source, _, pointer = reference.partition("#/")
-            source = source.removeprefix("./") or file
-            path = tuple(pointer.split("/"))
-            if name in specs.files[source]["components"]["x-property-sets"][path[-1]]:
-                return source, (*path, name)
-    return file, ("components", "schemas", schema, "properties", name)
 
 
 def _required_by_alias(schema: dict[str, Json]) -> set[str]:

@@ -131,6 +131,26 @@ class Specs:
         """A fault at a place in one of the files."""
         return Problem(self.shown(file), render(path), problem, remedy)
 
+    def written(self, file: str, schema: str, name: str) -> tuple[str, Path_]:
+        """The file and path where a property of a schema of a bundle was written; ``file`` is the surface's."""
+        owners = {f: d["components"]["schemas"] for f, d in self.files.items() if _has(d, schema)}
+        if file not in owners:
+            file = next(iter(owners))
+        node = owners[file][schema]
+        if name not in node.get("properties", {}):
+            for reference in node.get("x-include", []):
+                source, _, pointer = reference.partition("#/")
+                source = source.removeprefix("./") or file
+                path = tuple(pointer.split("/"))
+                sets = self.files.get(source, {}).get("components", {}).get("x-property-sets", {})
+                if name in sets.get(path[-1], {}):
+                    return source, (*path, name)
+        return file, ("components", "schemas", schema, "properties", name)
+
+
+def _has(document: dict[str, Json], schema: str) -> bool:
+    return schema in document.get("components", {}).get("schemas", {})
+
 
 def load_specs(folder: Path) -> Specs:
     """Reads every ``*.yaml`` of a folder.

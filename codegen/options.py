@@ -75,13 +75,15 @@ def read_options(specs: Specs) -> OptionSpecs:
     problems: list[Problem] = []
     taken: dict[str, str] = {}
     for index, entry in enumerate(entries):
-        for path, problem, remedy in _faults(entry):
-            problems.append(specs.problem(FILE, ("options", index, *path), problem, remedy))
+        faults = _faults(entry)
+        problems += [specs.problem(FILE, ("options", index, *path), *rest) for path, *rest in faults]
+        if faults:
+            continue
         for word in (
             entry.get("name"),
             entry.get("env"),
-            *_words(entry, "spellings"),
-            *_words(entry, "negated"),
+            *entry["spellings"],
+            *entry.get("negated", []),
         ):
             if not word:
                 continue
@@ -96,11 +98,6 @@ def read_options(specs: Specs) -> OptionSpecs:
     if problems:
         raise SpecError(problems)
     return OptionSpecs(tuple(entries))
-
-
-def _words(entry: dict[str, Json], key: str) -> list[str]:
-    value = entry.get(key, [])
-    return [str(word) for word in value] if isinstance(value, list) else []
 
 
 def _faults(entry: dict[str, Json]) -> list[tuple[Path_, str, str]]:

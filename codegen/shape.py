@@ -12,23 +12,32 @@ from codegen.document import METHODS, Json, Problem, Specs
 _MAP: dict[str, Any] = {"type": "object", "additionalProperties": {"type": "object"}}
 _SCHEMAS = {"type": "object", "additionalProperties": {"$ref": "#/$defs/schema"}}
 _SCHEMA_LIST = {"type": "array", "minItems": 1, "items": {"$ref": "#/$defs/schema"}}
-_WITH_SCHEMA = {"type": "object", "properties": {"schema": {"$ref": "#/$defs/schema"}}}
+_WITH_SCHEMA: dict[str, Any] = {"type": "object", "properties": {"schema": {"$ref": "#/$defs/schema"}}}
 _BODY = {
     "type": "object",
     "properties": {"content": {"type": "object", "additionalProperties": _WITH_SCHEMA}},
 }
-_PARAMETERS = {"type": "array", "items": _WITH_SCHEMA}
+_PARAMETERS = {
+    "type": "array",
+    "items": {
+        "type": "object",
+        "properties": {**_WITH_SCHEMA["properties"], "name": {"type": "string"}, "in": {"type": "string"}},
+    },
+}
+_STRINGS = {"type": "array", "items": {"type": "string"}}
 
 _OUTLINE = jsonschema_rs.validator_for(
     {
         "type": "object",
         "properties": {
+            "openapi": {"type": "string", "pattern": r"^3\.0\.\d+$"},
             "paths": {
                 "type": "object",
                 "additionalProperties": {
                     "type": "object",
                     "properties": {
                         "parameters": _PARAMETERS,
+                        "x-alias-of": {"type": "string"},
                         **{method: {"$ref": "#/$defs/operation"} for method in METHODS},
                     },
                 },
@@ -63,8 +72,14 @@ _OUTLINE = jsonschema_rs.validator_for(
                     "properties": _SCHEMAS,
                     "items": {"$ref": "#/$defs/schema"},
                     "additionalProperties": {"anyOf": [{"type": "boolean"}, {"$ref": "#/$defs/schema"}]},
-                    "required": {"type": "array", "items": {"type": "string"}},
-                    "enum": {"type": "array", "minItems": 1},
+                    "required": _STRINGS,
+                    "x-aliases": _STRINGS,
+                    "x-include": _STRINGS,
+                    "minimum": {"type": "number"},
+                    "maximum": {"type": "number"},
+                    "x-option": {"type": "string"},
+                    "x-compat": {"type": "object"},
+                    "enum": {"type": "array", "minItems": 1, "items": {"not": {"type": ["object", "array"]}}},
                     "anyOf": _SCHEMA_LIST,
                     "oneOf": _SCHEMA_LIST,
                     "allOf": _SCHEMA_LIST,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 import json
 import shutil
 from collections.abc import Callable
@@ -88,16 +89,8 @@ def _property(files: dict[str, str], name: str) -> dict[str, Any]:
 
 
 def _rule(files: dict[str, str], name: str) -> dict[str, Any]:
-    """The keywords of a rule of CompletionRequest in generated fields.py."""
-    rules: dict[str, Any] = {}
-
-    def row(name: str, **keywords: Any) -> tuple[str, dict[str, Any]]:
-        return name, keywords
-
-    names: dict[str, Any] = {"FieldRule": row, "ObjectRef": lambda *values: values}
-    code = files["native/fields.py"].replace("from mlxcel.generated.runtime import FieldRule, ObjectRef", "")
-    code = code.replace("from mlxcel.generated.runtime import FieldRule", "")
-    exec(compile(code, "fields.py", "exec"), names)
-    rules.update(names["RULES"]["CompletionRequest"])
-    found: dict[str, Any] = rules[name]
-    return found
+    """The literal keywords of the first rule of that name in generated fields.py."""
+    for node in ast.walk(ast.parse(files["native/fields.py"])):
+        if isinstance(node, ast.Call) and ast.unparse(node).startswith(f"FieldRule({name!r}"):
+            return {k.arg: ast.literal_eval(k.value) for k in node.keywords if k.arg and k.arg != "objects"}
+    raise AssertionError("fields.py has no such rule")

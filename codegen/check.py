@@ -247,8 +247,8 @@ def _required_by_alias(schema: dict[str, Json]) -> set[str]:
 
 def _connexion(specs: Specs, file: str, document: dict[str, Json]) -> Iterator[Problem]:
     """What Connexion would say at start-up."""
-    from connexion.exceptions import InvalidSpecification  # type: ignore[import-untyped]
-    from connexion.spec import Specification  # type: ignore[import-untyped]
+    from connexion.exceptions import InvalidSpecification
+    from connexion.spec import Specification
 
     try:
         Specification.from_dict(json.loads(json.dumps(document)))

@@ -132,7 +132,7 @@ class Specs:
         return Problem(self.shown(file), render(path), problem, remedy)
 
     def written(self, file: str, schema: str, name: str) -> tuple[str, Path_]:
-        """The file and path where a property of a schema of a bundle was written; ``file`` is the surface's."""
+        """File and path where a property of a bundled schema was written; ``file`` is the surface's."""
         owners = {f: d["components"]["schemas"] for f, d in self.files.items() if _has(d, schema)}
         if file not in owners:
             file = next(iter(owners))

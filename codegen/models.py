@@ -93,10 +93,7 @@ def _row(field: FieldLayout) -> dict[str, Any]:
     else:
         default = f"default={field.default}" if field.default else ""
     renamed = ", ".join(part for part in (f"name={field.wire!r}", default) if part)
-    if mutable:
-        plain = f" = field({default})"
-    else:
-        plain = f" = {field.default}" if field.default else ""
+    plain = f" = field({default})" if mutable else f" = {field.default}" if field.default else ""
     return {
         "wire": field.wire,
         "branches": branches,

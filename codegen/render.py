@@ -35,10 +35,7 @@ def render(template: str, *, source: str, **context: Any) -> str:
 def formatted(code: str) -> str:
     """Python source formatted, imports sorted and unused ones dropped, whatever settings lie around."""
     config = ("--isolated", "--target-version", "py311", "--line-length", str(LINE_LENGTH))
-    first_party = ("--config", 'lint.isort.known-first-party = ["mlxcel"]')
-    code = _ruff(
-        "check", *config, *first_party, "--select", "I,F401", "--fix-only", "--quiet", "-", code=code
-    )
+    code = _ruff("check", *config, "--select", "I,F401", "--fix-only", "--quiet", "-", code=code)
     return _ruff("format", *config, "--quiet", "-", code=code)
 
 

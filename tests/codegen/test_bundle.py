@@ -45,7 +45,8 @@ def test_aliases_are_deprecated_properties_with_the_same_schema(native: dict[str
     names = list(request)
     assert names[names.index("n_predict") :][:3] == ["n_predict", "max_completion_tokens", "max_tokens"]
     alias = request["max_tokens"]
-    assert alias["x-alias-for"] == "n_predict" and alias["deprecated"] is True
+    assert alias["x-alias-for"] == "n_predict"
+    assert alias["deprecated"] is True
     for key in ("type", "minimum", "maximum", "nullable"):
         assert alias[key] == request["n_predict"][key]
 
@@ -53,13 +54,15 @@ def test_aliases_are_deprecated_properties_with_the_same_schema(native: dict[str
 def test_a_required_field_may_come_under_its_alias(native: dict[str, Any]) -> None:
     schema = {"$ref": "#/components/schemas/EmbeddingRequest", "components": native["components"]}
     validator = jsonschema_rs.validator_for(schema)
-    assert validator.is_valid({"input": "a"}) and validator.is_valid({"content": "a"})
+    assert validator.is_valid({"input": "a"})
+    assert validator.is_valid({"content": "a"})
     assert not validator.is_valid({})
 
 
 def test_the_option_supplies_the_default(native: dict[str, Any]) -> None:
     request = properties(native, "CompletionRequest")
-    assert "default" not in request["n_predict"] and request["n_predict"]["x-option"] == "--predict"
+    assert "default" not in request["n_predict"]
+    assert request["n_predict"]["x-option"] == "--predict"
     assert request["top_k"]["default"] == 40
 
 

@@ -116,7 +116,8 @@ def test_signature(operations: dict[str, list[OperationSpec]], checkout: Path, c
     file, old, new, expected = CHANGES[change]
     edit(checkout, file, old, new)
     (line,) = problems(operations, checkout)
-    assert line.startswith(f"handlers/native/{file}: ") and line.endswith(f": {expected}")
+    assert line.startswith(f"handlers/native/{file}: ")
+    assert line.endswith(f": {expected}")
 
 
 def test_second_handler(operations: dict[str, list[OperationSpec]], checkout: Path) -> None:
@@ -132,4 +133,5 @@ def test_second_handler(operations: dict[str, list[OperationSpec]], checkout: Pa
 def test_broken_python(operations: dict[str, list[OperationSpec]], checkout: Path) -> None:
     (checkout / "handlers/native/zz.py").write_text("def f(:\n", "utf-8")
     (line,) = problems(operations, checkout)
-    assert line.startswith("handlers/native/zz.py: line 1: ") and line.endswith(". Correct the Python")
+    assert line.startswith("handlers/native/zz.py: line 1: ")
+    assert line.endswith(". Correct the Python")

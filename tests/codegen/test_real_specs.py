@@ -72,7 +72,8 @@ def test_a_new_default_of_an_option_reaches_options_and_model(committed: dict[st
     path.write_text(yaml.safe_dump(document, sort_keys=False, width=1000), encoding="utf-8")
     files = compile_specs(copy, None)
     for file in ("options.py", "native/models.py"):
-        assert "top_k: int = 17" in files[file] and "top_k: int = 17" not in committed[file]
+        assert "top_k: int = 17" in files[file]
+        assert "top_k: int = 17" not in committed[file]
 
 
 def test_a_new_alias_reaches_document_and_field_rules(copy: Path) -> None:

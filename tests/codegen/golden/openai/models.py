@@ -9,9 +9,8 @@ from __future__ import annotations
 
 from typing import Any, Literal, TypeAlias
 
-from msgspec import UNSET, UnsetType
-
 from mlxcel.generated.base import Model
+from msgspec import UNSET, UnsetType
 
 
 class Message(Model, kw_only=True):

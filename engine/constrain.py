@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from functools import lru_cache
 from typing import Any
 
@@ -18,8 +19,14 @@ from .vocabulary import Vocabulary, pieces
 SPECIAL_MARK = b"\xff"
 """What llguidance wants before the bytes of a special token; it can't be in UTF-8 text."""
 
+ALL_TOKENS = '%llguidance {"no_forcing": true}\n'
+"""Makes llguidance allow every token that fits, not just the usual tokens of a text that is certain."""
+
 JSON_SPACE = r" |\n{1,2}[ \t]{0,20}"
 """Space between JSON tokens, as the reference allows it: not without end."""
+
+PLACE = re.compile(r"^(at )?\d+\(\d+\): (failed to compile JSON schema: )?")
+"""Where llguidance found an error in our Lark text, which the caller hasn't written."""
 
 SUBSCHEMAS = ("items", "additionalProperties", "not", "if", "then", "else", "contains")
 SUBSCHEMA_LISTS = ("anyOf", "oneOf", "allOf", "prefixItems")
@@ -89,7 +96,7 @@ def constraint_for(settings: SamplingSettings, vocabulary: Vocabulary) -> Constr
 @lru_cache(maxsize=32)
 def _grammar(vocabulary: Vocabulary, grammar: str) -> LLMatcher:
     try:
-        matcher = _matcher(vocabulary, LLMatcher.grammar_from_lark(to_lark(grammar)))
+        matcher = _matcher(vocabulary, to_lark(grammar))
     except (GbnfError, _BadGrammarError) as error:
         message = f"Failed to initialize samplers: failed to parse grammar: {error}"
         raise InvalidRequestError(message, "grammar") from error
@@ -103,9 +110,8 @@ def _schema(vocabulary: Vocabulary, text: str) -> LLMatcher:
         if not isinstance(schema, dict):
             raise _BadGrammarError(f"Unrecognized schema: {text}")
         schema = _closed(schema) if schema else {"type": "object"}
-        return _matcher(
-            vocabulary, LLMatcher.grammar_from_json_schema(schema, {"whitespace_pattern": JSON_SPACE})
-        )
+        schema["x-guidance"] = {"whitespace_pattern": JSON_SPACE}
+        return _matcher(vocabulary, f"start: %json {json.dumps(schema)}\n")
     except (ValueError, RecursionError, _BadGrammarError) as error:
         message = f'"json_schema": JSON schema conversion failed:\n{error}'
         raise InvalidRequestError(message, "json_schema") from error
@@ -115,10 +121,11 @@ class _BadGrammarError(Exception):
     pass
 
 
-def _matcher(vocabulary: Vocabulary, grammar: str) -> LLMatcher:
+def _matcher(vocabulary: Vocabulary, lark: str) -> LLMatcher:
+    grammar = LLMatcher.grammar_from_lark(ALL_TOKENS + lark)
     matcher = LLMatcher(_tokenizer(vocabulary), grammar, log_level=0)
     if matcher.is_error():
-        raise _BadGrammarError(matcher.get_error())
+        raise _BadGrammarError(PLACE.sub("", matcher.get_error().partition("\n")[0]))
     return matcher
 
 

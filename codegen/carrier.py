@@ -73,6 +73,13 @@ class _Builder:
         ]
         self.responses: set[str] = set().union(*(reachable(schema, document) for schema in bodies))
         self.tags: dict[str, str] = {}
+        self.alias: str | None = None
+        aliases = {name: schema for name, schema in self.components.items() if not is_struct(schema)}
+        self.recursive = {
+            name
+            for name, schema in aliases.items()
+            if name in reachable(schema, document, within=aliases.keys())
+        }
 
     def run(self) -> Carrier:
         result = Carrier()
@@ -89,7 +96,9 @@ class _Builder:
                 }
                 result.layouts[name] = tuple(self.layout(name, schema, k, v) for k, v in properties.items())
             else:
+                self.alias = name
                 result.schemas[name] = self.reduce(schema, decoded, null=False)
+                self.alias = None
         for name, tag in self.tags.items():
             result.tags[name] = (tag, self.components[name]["properties"][tag]["enum"][0])
         return result
@@ -114,11 +123,6 @@ class _Builder:
         value = node.get("default")
         if "x-option" in node:
             value = self.option_defaults.get(node["x-option"])
-            if _JSON_TYPES.get(type(value)) not in (
-                node.get("type"),
-                "integer" if node.get("type") == "number" else "",
-            ):
-                return None
         return float(value) if node.get("type") == "number" and isinstance(value, int) else value
 
     def reduce(self, node: Json, decoded: bool, *, null: bool = True) -> Schema:
@@ -129,7 +133,9 @@ class _Builder:
     def bare(self, node: Schema, decoded: bool) -> Schema:
         """The carrier of a schema without null."""
         if ref_name(node) is not None:
-            return {} if not self.bare(self.target(node), False) else {"$ref": node["$ref"]}
+            # what says nothing is Any, and so is an alias inside itself: msgspec knows no recursive ones
+            known = self.target(node).keys() & _TYPED and not {self.alias, ref_name(node)} <= self.recursive
+            return {"$ref": node["$ref"]} if known else {}
         if is_object(node):
             extra = node.get("additionalProperties")
             typed = isinstance(extra, dict) and extra and not node.get("properties")
@@ -194,7 +200,7 @@ class _Builder:
         return "object" if is_object(target) or "allOf" in target else str(target.get("type", ""))
 
 
-_JSON_TYPES = {bool: "boolean", int: "integer", float: "number", str: "string"}
+_TYPED = {"type", "enum", "anyOf", "oneOf", "allOf", "properties"}
 _NULL: Schema = {"type": "null"}
 _ANY_OBJECT: Schema = {"type": "object", "additionalProperties": {}}
 

@@ -29,10 +29,10 @@ from codegen.schemas import accepts_null, is_object, request_schemas
 from codegen.xkeys import XKeys
 
 
-def check_specs(specs: Specs, folder: Path, spellings: set[str]) -> list[Problem]:
+def check_specs(specs: Specs, folder: Path, options: dict[str, str]) -> list[Problem]:
     """Every fault of the files as written, sorted; empty when there is none.
 
-    ``folder`` is where the schema of the x- keys lies; ``spellings`` are the known server options.
+    ``folder`` is where the schema of the x- keys lies; ``options`` has the types of server options.
     """
     problems: list[Problem] = []
     x_keys = XKeys(folder)
@@ -43,12 +43,9 @@ def check_specs(specs: Specs, folder: Path, spellings: set[str]) -> list[Problem
         for path, schema in schemas(document):
             for rule in _SCHEMA_RULES:
                 problems += [specs.problem(file, where, *rest) for where, *rest in rule(path, schema)]
-            option = schema.get("x-option")
-            if isinstance(option, str) and option not in spellings:
-                where = (*path, "x-option")
-                problems.append(
-                    specs.problem(file, where, f"unknown option '{option}'", nearest(option, spellings))
-                )
+            if "x-option" in schema:
+                found = _option_rules(path, schema, options)
+                problems += [specs.problem(file, where, *rest) for where, *rest in found]
         problems += [
             specs.problem(file, *found) for found in _operation_rules(document, file.removesuffix(".yaml"))
         ]
@@ -150,6 +147,15 @@ _SCHEMA_RULES: tuple[Callable[[Path_, dict[str, Json]], Found], ...] = (
     _null_rules,
     _type_rules,
 )
+
+
+def _option_rules(path: Path_, schema: dict[str, Json], options: dict[str, str]) -> Found:
+    option, kind = schema["x-option"], schema.get("type")
+    if option not in options:
+        yield (*path, "x-option"), f"unknown option '{option}'", nearest(option, options)
+    elif options[option] != kind and (options[option], kind) != ("integer", "number"):
+        problem = f"'{option}' is of type {options[option]}, the field of type {kind or 'any'}"
+        yield (*path, "x-option"), problem, "Make them agree, or let the handler read the option"
 
 
 # ---- rules for operations and across files

@@ -55,6 +55,15 @@ class OptionSpecs:
         return {spelling: entry["name"] for entry in self.entries for spelling in entry["spellings"]}
 
     @property
+    def types(self) -> dict[str, str]:
+        """The JSON type of the value by spelling."""
+        return {
+            spelling: "array" if entry.get("repeatable") else entry["type"]
+            for entry in self.entries
+            for spelling in entry["spellings"]
+        }
+
+    @property
     def defaults(self) -> dict[str, Json]:
         """The default by spelling."""
         return {spelling: entry.get("default") for entry in self.entries for spelling in entry["spellings"]}

@@ -43,7 +43,7 @@ def check(specs: Specs, folder: Path) -> tuple[OptionSpecs, dict[str, dict[str, 
     """
     _raise(list(check_shape(specs)))
     option_specs = read_options(specs)
-    problems = check_specs(specs, folder, set(option_specs.names))
+    problems = check_specs(specs, folder, option_specs.types)
     bundles = {}
     for file in specs.files:
         surface = file.removesuffix(".yaml")

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
+
 from codegen.document import Json, operations, subschemas
 
 
@@ -39,14 +41,14 @@ def request_reachable(document: dict[str, Json]) -> set[str]:
     return found
 
 
-def reachable(schema: Json, document: dict[str, Json]) -> set[str]:
-    """Names of all component schemas that a schema refers to, directly or not."""
+def reachable(schema: Json, document: dict[str, Json], within: Collection[str] | None = None) -> set[str]:
+    """Names of the component schemas that a schema leads to, directly or (``within`` these) by others."""
     found: set[str] = set()
     queue = [schema]
     while queue:
         for _, node in subschemas(queue.pop()):
             name = ref_name(node)
-            if name and name not in found:
+            if name and name not in found and (within is None or name in within):
                 found.add(name)
                 queue.append(document["components"]["schemas"][name])
     return found

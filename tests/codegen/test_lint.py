@@ -269,6 +269,14 @@ RULES: dict[str, Rule] = {
         problem="unknown option '--predct'",
         remedy="Did you mean '--predict'?",
     ),
+    "option of another type": Rule(
+        file="native.yaml",
+        old="x-option: --predict",
+        new="x-option: --lora",
+        at="specs/native.yaml: components.schemas.CompletionRequest.properties.n_predict.x-option",
+        problem="'--lora' is of type array, the field of type integer",
+        remedy="Make them agree, or let the handler read the option",
+    ),
     "optional request field that refuses null": Rule(
         file="native.yaml",
         old="scale: {type: number, nullable: true, default: 1}",
@@ -321,7 +329,7 @@ RULES: dict[str, Rule] = {
         file="native.yaml",
         old="index: {type: integer}",
         new="index: {type: integer}\n        index: {type: integer}",
-        at="specs/native.yaml: line 174, column 9",
+        at="specs/native.yaml: line 180, column 9",
         problem="the key 'index' is there twice",
         remedy="Correct the YAML",
     ),

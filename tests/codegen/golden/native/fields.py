@@ -32,6 +32,7 @@ RULES: dict[str, tuple[FieldRule, ...]] = {
     ),
     "EmbeddingRequest": (
         FieldRule("input", aliases=("content",), required=True, integers=("[]", "[][]")),
+        FieldRule("json", nullable=True),
         FieldRule("filter", nullable=True, objects=(ObjectRef("", "Filter"),)),
     ),
     "Filter": (

@@ -72,9 +72,7 @@ class ErrorBody(Model, kw_only=True):
     param: str | None
 
 
-class EmbeddingRequest(Model, kw_only=True):
-    input: Prompt
-    filter: Filter | None = None
+Json: TypeAlias = str | list[Any] | BiasMap
 
 
 LogitBias: TypeAlias = list[list[float | str] | int] | BiasMap
@@ -106,3 +104,9 @@ class CompletionRequest(Model, kw_only=True):
     lora: list[Lora] | None = None
     logit_bias: LogitBias | None = None
     parts: list[str | TextPart | TokenPart] = field(default_factory=lambda: ["all"])
+
+
+class EmbeddingRequest(Model, kw_only=True):
+    input: Prompt
+    json: Json | None = None
+    filter: Filter | None = None

@@ -98,6 +98,8 @@ def top_positions(logits: Floats, k: int) -> Indices:
     """
     n = len(logits)
     k = min(k, n)
+    if k <= 0:
+        return np.empty(0, np.intp)
     n_blocks = n // BLOCK
     pool: Indices | None = None
     if k < n_blocks:
@@ -108,7 +110,7 @@ def top_positions(logits: Floats, k: int) -> Indices:
     values = -logits if pool is None else -logits[pool]
     if 4 * k < len(values):
         # Ties at the edge are settled by position, so keep all of them until the sort.
-        edge = np.partition(values, k - 1)[k - 1] if k else np.float32(-np.inf)
+        edge = np.partition(values, k - 1)[k - 1]
         near = np.flatnonzero(values <= edge)
         pool = near if pool is None else pool[near]
         values = values[near]

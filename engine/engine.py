@@ -12,6 +12,7 @@ from collections.abc import AsyncGenerator, Callable
 from dataclasses import dataclass, replace
 
 from .chat_template import ChatTemplate
+from .constrain import constraint_for
 from .errors import ContextExceededError, EngineError, InvalidRequestError, UnavailableError
 from .loading import LoadedModel
 from .pooling import normalize, pool
@@ -159,7 +160,9 @@ class Engine:
     async def _sampler(self, request: GenerationRequest) -> Sampler:
         settings = request.sampling
         if settings.grammar or settings.json_schema is not None:
-            return await asyncio.to_thread(Sampler, settings, self.tokenizer)
+            # A big grammar takes its time to compile.
+            constraint = await asyncio.to_thread(constraint_for, settings, self.tokenizer)
+            return Sampler(settings, self.tokenizer, constraint)
         return Sampler(settings, self.tokenizer)
 
     async def embed(self, request: EmbeddingRequest) -> list[Embedding]:

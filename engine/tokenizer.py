@@ -46,10 +46,10 @@ class Tokenizer:
     """Encodes and decodes with one vocabulary; safe to use from several threads."""
 
     def __init__(self, tokenizer: tokenizers.Tokenizer, vocabulary: Vocabulary) -> None:
+        tokenizer.no_truncation()
+        tokenizer.no_padding()
         self._parsing = tokenizer
-        # A copy, because the switch belongs to the tokenizer and not to the call.
-        self._literal = tokenizers.Tokenizer.from_str(tokenizer.to_str())
-        self._literal.encode_special_tokens = True
+        self._literal = _literal(tokenizer)
         self._vocabulary = vocabulary
         self.n_vocab = len(vocabulary.pieces)
         self.bos_id = vocabulary.bos_id
@@ -102,3 +102,17 @@ class Tokenizer:
 
     def _text(self, token: int | None) -> str:
         return "" if token is None else self._vocabulary.pieces[token].decode("utf-8", "replace")
+
+
+def _literal(tokenizer: tokenizers.Tokenizer) -> tokenizers.Tokenizer:
+    """A tokenizer to which special tokens are plain text; that switch belongs to the object and not to the call."""
+    twin = tokenizers.Tokenizer(tokenizer.model)
+    twin.normalizer = tokenizer.normalizer
+    twin.pre_tokenizer = tokenizer.pre_tokenizer
+    added = tokenizer.get_added_tokens_decoder()
+    twin.add_tokens([added[i] for i in sorted(added)])
+    if twin.get_added_tokens_decoder() != added:
+        # Tokens beyond the model's own got other IDs; a copy through JSON is slow but exact.
+        twin = tokenizers.Tokenizer.from_str(tokenizer.to_str())
+    twin.encode_special_tokens = True
+    return twin

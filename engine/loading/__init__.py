@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -12,6 +11,7 @@ from mlx.utils import tree_flatten
 from ..tokenizer import Tokenizer
 from ..types import ModelInfo, Pooling
 from .folder import load_folder_model, load_folder_tokenizer
+from .file_type import file_type
 from .gguf_file import GgufFile
 from .gguf_model import build_model
 from .gguf_tokenizer import load_tokenizer
@@ -22,8 +22,8 @@ __all__ = ["LoadedModel", "load"]
 POOLING_TYPES: dict[int, Pooling] = {0: "none", 1: "mean", 2: "cls", 3: "last", 4: "rank"}
 """``<architecture>.pooling_type`` in GGUF metadata."""
 
-BYTE_PAIR_VOCABULARY, SENTENCEPIECE_VOCABULARY = 2, 1
-"""The reference's numbers for kinds of vocabulary."""
+VOCABULARY_TYPES = {"llama": 1, "gpt2": 2}
+"""The reference's numbers for ``tokenizer.ggml.model``."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,21 +51,16 @@ def _from_gguf(path: Path) -> LoadedModel:
     # The architecture is looked at first: its message says more than a missing tokenizer's.
     model = build_model(file)
     tokenizer = load_tokenizer(file)
-    sizes: Counter[str] = Counter()
-    for kind, count in file.kinds():
-        sizes[kind] += count
-    commonest = max(sizes, key=lambda kind: sizes[kind])
-    sentencepiece = file.get("tokenizer.ggml.model") == "llama"
     info = ModelInfo(
         name=str(file.get("general.name", path.stem)),
         path=str(path),
         architecture=file.architecture,
-        file_type="all F32" if set(sizes) == {"F32"} else commonest,
-        vocab_type=SENTENCEPIECE_VOCABULARY if sentencepiece else BYTE_PAIR_VOCABULARY,
+        file_type=file_type(file),
+        vocab_type=VOCABULARY_TYPES[file.require("tokenizer.ggml.model")],
         n_vocab=tokenizer.n_vocab,
         n_ctx_train=int(file.hyperparameter("context_length", 2048)),
         n_embd=int(file.hyperparameter("embedding_length")),
-        n_params=sum(sizes.values()),
+        n_params=file.n_params,
         size=file.n_bytes,
         pooling=POOLING_TYPES.get(file.hyperparameter("pooling_type", -1)),
     )
@@ -83,7 +78,7 @@ def _from_folder(folder: Path) -> LoadedModel:
         path=str(folder),
         architecture=str(config["model_type"]),
         file_type=str(weights[0].dtype).removeprefix("mlx.core."),
-        vocab_type=BYTE_PAIR_VOCABULARY,
+        vocab_type=VOCABULARY_TYPES["gpt2"],
         n_vocab=tokenizer.n_vocab,
         n_ctx_train=int(text.get("max_position_embeddings", 2048)),
         n_embd=int(text["hidden_size"]),

@@ -1,27 +1,28 @@
-"""A model built from a GGUF file, with weights in the form that the device is fastest with."""
+"""A model built from a GGUF file."""
 
 from __future__ import annotations
 
 from typing import Any
 
+import gguf
 import mlx.core as mx
 import mlx.nn as nn
+from mlx.utils import tree_flatten
 
 from ..errors import LoadError
 from .gguf_architectures import ROPE_FACTORS, Architecture, architecture_of, module_path
 from .gguf_file import GgufFile
-from .memory import float32_fits
-
-NATIVE = frozenset({"Q4_0", "Q4_1", "Q8_0"})
-"""Types whose blocks are MLX's own affine quantization of 32 weights a group."""
+from .gguf_weights import GROUP_SIZE, is_native, packed
+from .memory import keep_float32
 
 
 class FactoredRope(nn.Module):
-    """Rotary embedding whose wavelengths are stretched by factors stored in the file.
+    """Rotary embedding whose wavelengths are stretched by factors that the file stores.
 
     Args:
         dims: rotated width of a head.
         base: rotary base.
+        traditional: whether neighbouring elements form a pair, or elements half a head apart.
         factors: shape ``[dims / 2]``.
     """
 
@@ -32,6 +33,7 @@ class FactoredRope(nn.Module):
         self._freqs = base ** (mx.arange(0, dims, 2, dtype=mx.float32) / dims) * factors
 
     def __call__(self, x: mx.array, offset: int | mx.array = 0) -> mx.array:
+        """Rotate ``x``, ``[batch, heads, tokens, dims]``, whose first token is at position ``offset``."""
         return mx.fast.rope(
             x, self._dims, traditional=self._traditional, base=None, scale=1.0, offset=offset, freqs=self._freqs
         )
@@ -40,87 +42,95 @@ class FactoredRope(nn.Module):
 def build_model(file: GgufFile) -> Any:
     """The mlx-lm model of a GGUF file, its weights evaluated.
 
+    On the CPU all weights become float32 when memory allows: MLX's own kernels for anything else are slow there.
+    On other devices, blocks that MLX knows stay quantized.
+
     Raises:
         LoadError: the architecture is unknown or tensors are missing, extra or misshapen.
     """
     architecture = architecture_of(file)
+    arguments = architecture.arguments(file)
     try:
-        arguments = architecture.arguments(file)
-    except (KeyError, TypeError):
-        raise LoadError(f"{file.name}: the metadata of the {file.architecture} model is incomplete") from None
-    model = architecture.module.Model(architecture.module.ModelArgs.from_dict(arguments))
-    n_params = sum(count for _, count in file.kinds())
-    if mx.default_device() == mx.Device(mx.cpu) and float32_fits(n_params):
-        weights = _dequantized(file, architecture, mx.float32)
+        model = architecture.module.Model(architecture.module.ModelArgs.from_dict(arguments))
+    except (KeyError, TypeError, ValueError) as error:
+        raise LoadError(f"{file.name}: this {file.architecture} model can't be built ({error!r})") from None
+    weights: dict[str, mx.array]
+    if keep_float32(file.n_params):
+        weights = {_path(name, architecture, file): _floats(name, architecture, file) for name in _weights(file)}
     else:
-        weights = _quantized(file, architecture, model)
+        weights = _compact(file, architecture, model)
     weights = model.sanitize(weights)
-    _fill(model, weights, file)
-    _apply_rope_factors(model, arguments, file)
-    mx.eval(model.parameters())
-    return model.eval() if hasattr(model, "eval") else model
-
-
-def _fill(model: Any, weights: dict[str, mx.array], file: GgufFile) -> None:
+    _add_missing_biases(model, weights)
     try:
         model.load_weights(list(weights.items()), strict=True)
     except ValueError as error:
         detail = str(error).strip().splitlines()[0]
         raise LoadError(f"{file.name}: the tensors don't fit a {file.architecture} model ({detail})") from None
+    _apply_rope_factors(model, arguments, file)
+    mx.eval(model.parameters())
+    model.eval()
+    return model
 
 
-def _names(file: GgufFile) -> list[str]:
+def _weights(file: GgufFile) -> list[str]:
     return [name for name in file.tensors if name != ROPE_FACTORS]
 
 
-def _dequantized(file: GgufFile, architecture: Architecture, dtype: mx.Dtype) -> dict[str, mx.array]:
-    return {
-        module_path(name, architecture, file): _unshifted(name, mx.array(file.floats(name)), architecture).astype(dtype)
-        for name in _names(file)
-    }
+def _path(name: str, architecture: Architecture, file: GgufFile) -> str:
+    return module_path(name, architecture, file)
 
 
-def _unshifted(name: str, value: mx.array, architecture: Architecture) -> mx.array:
-    """mlx-lm adds one to this family's norms itself."""
-    return value - 1.0 if architecture.shifted_norms and "norm" in name else value
+def _floats(name: str, architecture: Architecture, file: GgufFile) -> mx.array:
+    values = mx.array(file.floats(name))
+    # mlx-lm adds one to this family's norms itself.
+    return values - 1.0 if architecture.shifted_norms and "norm" in name else values
 
 
-def _quantized(file: GgufFile, architecture: Architecture, model: Any) -> dict[str, mx.array]:
-    """Weights in MLX's quantized layout where the file's blocks map to it, half precision elsewhere.
+def _compact(file: GgufFile, architecture: Architecture, model: Any) -> dict[str, mx.array]:
+    """Weights as MLX's quantized layers where the file's blocks allow, in half precision elsewhere.
 
     The layers concerned are replaced in ``model``.
     """
-    native = {n for n in _names(file) if file.tensors[n].tensor_type.name in NATIVE}
-    bits = {module_path(n, architecture, file).rpartition(".")[0]: _bits(file, n) for n in native}
-    weights = {
-        module_path(n, architecture, file): _unshifted(n, mx.array(file.floats(n)), architecture).astype(mx.float16)
-        for n in _names(file)
-        if n not in native
-    }
-    if native:
-        loaded = mx.load(str(file.path))
-        for name in native:
-            path = module_path(name, architecture, file).rpartition(".")[0]
-            stem = name.rpartition(".")[0]
-            weights |= {f"{path}.{part}": loaded[f"{stem}.{part}"] for part in ("weight", "scales", "biases")}
+    # A model trained in bfloat16 can leave float16's range.
+    is_brain = any(tensor.kind == gguf.GGMLQuantizationType.BF16 for tensor in file.tensors.values())
+    dtype = mx.bfloat16 if is_brain else mx.float16
+    weights: dict[str, mx.array] = {}
+    bits: dict[str, int] = {}
+    for name in _weights(file):
+        path = _path(name, architecture, file)
+        tensor = file.tensors[name]
+        if is_native(tensor):
+            layer, matrix = path.removesuffix(".weight"), packed(tensor, dtype)
+            bits[layer] = matrix.bits
+            weights |= {
+                f"{layer}.weight": matrix.weight,
+                f"{layer}.scales": matrix.scales,
+                f"{layer}.biases": matrix.biases,
+            }
+        else:
+            weights[path] = _floats(name, architecture, file).astype(dtype)
     nn.quantize(
         model,
-        group_size=32,
-        class_predicate=lambda path, _: {"group_size": 32, "bits": bits[path]} if path in bits else False,
+        group_size=GROUP_SIZE,
+        class_predicate=lambda path, _: {"group_size": GROUP_SIZE, "bits": bits[path]} if path in bits else False,
     )
     return weights
 
 
-def _bits(file: GgufFile, name: str) -> int:
-    return 8 if file.tensors[name].tensor_type.name == "Q8_0" else 4
+def _add_missing_biases(model: Any, weights: dict[str, mx.array]) -> None:
+    """Zeros for biases that a file leaves out: mlx-lm switches all of a block's biases together."""
+    for path, value in tree_flatten(model.parameters()):
+        if path.endswith(".bias") and path not in weights:
+            weights[path] = mx.zeros_like(value)
 
 
 def _apply_rope_factors(model: Any, arguments: dict[str, Any], file: GgufFile) -> None:
     if ROPE_FACTORS not in file.tensors:
         return
+    dims, base = arguments["head_dim"], arguments["rope_theta"]
     factors = mx.array(file.floats(ROPE_FACTORS))
-    rope = FactoredRope(
-        arguments["head_dim"], arguments["rope_theta"], bool(arguments.get("rope_traditional")), factors
-    )
+    if factors.shape != (dims // 2,):
+        raise LoadError(f"{file.name}: tensor '{ROPE_FACTORS}' must have {dims // 2} values")
+    rope = FactoredRope(dims, base, bool(arguments.get("rope_traditional")), factors)
     for layer in model.model.layers:
         layer.self_attn.rope = rope

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
 from enum import IntEnum
-from typing import Any
 
 import tokenizers
 from tokenizers import AddedToken, Regex, decoders, models, normalizers, pre_tokenizers
@@ -12,45 +12,11 @@ from tokenizers import AddedToken, Regex, decoders, models, normalizers, pre_tok
 from ..errors import LoadError
 from ..tokenizer import Tokenizer, Vocabulary
 from .gguf_file import GgufFile
-from .vocabulary import end_of_generation, fim_tokens
-
-CONTRACTIONS = r"(?:'[sS]|'[tT]|'[rR][eE]|'[vV][eE]|'[mM]|'[lL][lL]|'[dD])"
-TAIL = r"| ?[^\s\p{L}\p{N}]+[\r\n]*|\s*[\r\n]+|\s+(?!\S)|\s+"
-LLAMA3 = CONTRACTIONS + r"|[^\r\n\p{L}\p{N}]?\p{L}+|\p{N}{1,3}" + TAIL
-QWEN2 = CONTRACTIONS + r"|[^\r\n\p{L}\p{N}]?\p{L}+|\p{N}" + TAIL
-GPT2 = r"'s|'t|'re|'ve|'m|'ll|'d| ?\p{L}+| ?\p{N}+| ?[^\s\p{L}\p{N}]+|\s+(?!\S)|\s+"
-TEKKEN = (
-    r"[^\r\n\p{L}\p{N}]?[\p{Lu}\p{Lt}\p{Lm}\p{Lo}\p{M}]*[\p{Ll}\p{Lm}\p{Lo}\p{M}]+"
-    r"|[^\r\n\p{L}\p{N}]?[\p{Lu}\p{Lt}\p{Lm}\p{Lo}\p{M}]+[\p{Ll}\p{Lm}\p{Lo}\p{M}]*"
-    r"|\p{N}| ?[^\s\p{L}\p{N}]+[\r\n/]*|\s*[\r\n]+|\s+(?!\S)|\s+"
-)
-
-# Regular expressions that split a text one after another before byte pairs are merged, by tokenizer.ggml.pre.
-PRE_TOKENIZERS: dict[str, tuple[str, ...]] = {
-    "default": (r"[\p{P}\$\+<=>\^~\|]+", r"'s|'t|'re|'ve|'m|'ll|'d| ?\p{L}+| ?\p{N}+|\s+(?!\S)", r"\p{N}+", r"[0-9][0-9][0-9]"),
-    "gpt-2": (GPT2,),
-    "phi-2": (GPT2,),
-    "mpt": (GPT2,),
-    "olmo": (GPT2,),
-    "smollm": (r"\p{N}", GPT2),
-    "starcoder": (r"\p{N}", GPT2),
-    "refact": (r"\p{N}", GPT2),
-    "command-r": (r"\p{N}", GPT2),
-    "codeshell": (r"\p{N}", GPT2),
-    "llama-bpe": (LLAMA3,),
-    "llama3": (LLAMA3,),
-    "llama-v3": (LLAMA3,),
-    "smaug-bpe": (LLAMA3,),
-    "falcon3": (LLAMA3,),
-    "qwen2": (QWEN2,),
-    "deepseek-r1-qwen": (QWEN2,),
-    "stablelm2": (QWEN2,),
-    "tekken": (TEKKEN,),
-}
-WHOLE_WORDS_FIRST = frozenset({"llama-bpe", "llama3", "llama-v3", "falcon3", "tekken"})
-"""Pre-tokenizers whose words are looked up whole before pairs are merged."""
+from .pre_tokenizers import PRE_TOKENIZERS, PreTokenizer
+from .vocabulary import end_of_generation, fim_tokens, hidden
 
 SPACE = "▁"
+"""What sentencepiece writes for a space."""
 
 
 class TokenType(IntEnum):
@@ -64,44 +30,79 @@ class TokenType(IntEnum):
     BYTE = 6
 
 
+@dataclass(frozen=True, slots=True)
+class _Defaults:
+    """What the reference assumes where a file is silent: IDs, and what is put around a text."""
+
+    bos: int
+    eos: int
+    unknown: int | None
+    add_bos: bool
+
+
+class _Tokens:
+    """The vocabulary's lists: texts, types and their order."""
+
+    def __init__(self, file: GgufFile) -> None:
+        texts: list[str] = file.require("tokenizer.ggml.tokens")
+        # An empty text can't be looked up; the reference names it like this.
+        self.texts = [text or f"[EMPTY_{i}]" for i, text in enumerate(texts)]
+        types: list[int] = file.get("tokenizer.ggml.token_type") or [TokenType.NORMAL] * len(texts)
+        if len(types) < len(texts):
+            raise LoadError(f"{file.name}: 'tokenizer.ggml.token_type' is too short; convert the model again")
+        self.types = types[: len(texts)]
+        self.ids = {text: i for i, text in enumerate(self.texts)}
+
+    def added(self) -> list[AddedToken]:
+        """Tokens that are cut out of a text before anything else; the special ones only when asked."""
+        special = (TokenType.CONTROL, TokenType.UNKNOWN)
+        return [
+            AddedToken(text, normalized=False, special=kind in special)
+            for text, kind in zip(self.texts, self.types, strict=True)
+            if kind in special or kind == TokenType.USER_DEFINED
+        ]
+
+
 def load_tokenizer(file: GgufFile) -> Tokenizer:
     """The tokenizer of a GGUF file.
 
     Raises:
-        LoadError: the vocabulary is missing, or of a kind that isn't known.
+        LoadError: the vocabulary is missing or damaged, or of a kind that isn't known.
     """
-    texts: list[str] = file.require("tokenizer.ggml.tokens")
-    types: list[int] = file.get("tokenizer.ggml.token_type") or [TokenType.NORMAL] * len(texts)
     kind = file.require("tokenizer.ggml.model")
-    if kind == "gpt2":
-        tokenizer, pieces = _byte_pairs(file, texts), _byte_level_pieces(texts, types)
-    elif kind == "llama":
-        tokenizer, pieces = _sentencepiece(file, texts, types), _sentencepiece_pieces(texts, types)
-    else:
+    if kind not in ("gpt2", "llama"):
         raise LoadError(f"{file.name}: tokenizer model '{kind}' is not supported (known: gpt2, llama)")
-    tokenizer.add_special_tokens(_added(texts, types, TokenType.CONTROL))
-    tokenizer.add_tokens(_added(texts, types, TokenType.USER_DEFINED))
-    return Tokenizer(tokenizer, _vocabulary(file, kind, texts, types, pieces))
+    tokens = _Tokens(file)
+    try:
+        if kind == "gpt2":
+            rules = _pre_tokenizer(file)
+            defaults = _Defaults(11, 11, None, rules.add_bos)
+            tokenizer, pieces = _byte_pairs(file, tokens, rules), _byte_level_pieces(tokens)
+        else:
+            defaults = _Defaults(1, 2, 0, True)
+            tokenizer, pieces = _sentencepiece(file, tokens, defaults), _sentencepiece_pieces(tokens)
+    except (ValueError, TypeError, IndexError) as error:
+        raise LoadError(f"{file.name}: the vocabulary is damaged ({error}); convert the model again") from None
+    tokenizer.add_tokens(tokens.added())
+    return Tokenizer(tokenizer, _vocabulary(file, tokens, pieces, defaults))
 
 
-def _added(texts: Sequence[str], types: Sequence[int], kind: TokenType) -> list[AddedToken]:
-    special = kind is TokenType.CONTROL
-    return [AddedToken(t, normalized=False, special=special) for t, k in zip(texts, types, strict=True) if k == kind]
-
-
-def _byte_pairs(file: GgufFile, texts: Sequence[str]) -> tokenizers.Tokenizer:
-    pre = file.get("tokenizer.ggml.pre") or "default"
-    if pre not in PRE_TOKENIZERS:
+def _pre_tokenizer(file: GgufFile) -> PreTokenizer:
+    name = file.get("tokenizer.ggml.pre") or "default"
+    if name not in PRE_TOKENIZERS:
         known = ", ".join(sorted(PRE_TOKENIZERS))
-        raise LoadError(f"{file.name}: pre-tokenizer '{pre}' is not supported (known: {known})")
-    merges = [tuple(merge.split(" ", 1)) for merge in file.require("tokenizer.ggml.merges")]
-    model = models.BPE(
-        vocab={text: i for i, text in enumerate(texts)},
-        merges=merges,
-        ignore_merges=pre in WHOLE_WORDS_FIRST,
-    )
-    tokenizer = tokenizers.Tokenizer(model)
-    splits: list[Any] = [pre_tokenizers.Split(Regex(rule), "isolated") for rule in PRE_TOKENIZERS[pre]]
+        raise LoadError(f"{file.name}: pre-tokenizer '{name}' is not supported (known: {known})")
+    return PRE_TOKENIZERS[name]
+
+
+def _byte_pairs(file: GgufFile, tokens: _Tokens, rules: PreTokenizer) -> tokenizers.Tokenizer:
+    merges = []
+    for merge in file.require("tokenizer.ggml.merges"):
+        # The first character may be a space itself.
+        cut = merge.index(" ", 1)
+        merges.append((merge[:cut], merge[cut + 1 :]))
+    tokenizer = tokenizers.Tokenizer(_model(tokens, merges, ignore_merges=rules.whole_words))
+    splits = [pre_tokenizers.Split(Regex(rule), "isolated") for rule in rules.rules]
     tokenizer.pre_tokenizer = pre_tokenizers.Sequence(
         [*splits, pre_tokenizers.ByteLevel(add_prefix_space=False, use_regex=False)]
     )
@@ -109,40 +110,43 @@ def _byte_pairs(file: GgufFile, texts: Sequence[str]) -> tokenizers.Tokenizer:
     return tokenizer
 
 
-def _byte_level_pieces(texts: Sequence[str], types: Sequence[int]) -> tuple[bytes, ...]:
+def _model(tokens: _Tokens, merges: list[tuple[str, str]], **options: object) -> models.BPE:
+    known = [pair for pair in merges if all(text in tokens.ids for text in (*pair, "".join(pair)))]
+    return models.BPE(vocab=tokens.ids, merges=known, **options)
+
+
+def _byte_level_pieces(tokens: _Tokens) -> tuple[bytes, ...]:
     to_byte = byte_level_alphabet()
-    plain = (TokenType.NORMAL, TokenType.UNUSED, TokenType.UNKNOWN)
-    return tuple(
-        bytes(to_byte[c] for c in text) if kind in plain and all(c in to_byte for c in text) else text.encode()
-        for text, kind in zip(texts, types, strict=True)
-    )
+
+    def piece(text: str, kind: int) -> bytes:
+        if kind == TokenType.BYTE:
+            return _byte(text)
+        if kind == TokenType.NORMAL:
+            return b"".join(bytes([to_byte[c]]) if c in to_byte else c.encode() for c in text)
+        return b"" if kind == TokenType.UNUSED else text.encode()
+
+    return tuple(map(piece, tokens.texts, tokens.types))
 
 
 def byte_level_alphabet() -> dict[str, int]:
-    """The printable character that stands for each byte in byte-level vocabularies (GPT-2's mapping), reversed."""
+    """Byte-level vocabularies write a printable character for each byte (GPT-2's mapping); this leads back."""
     printable = [*range(ord("!"), ord("~") + 1), *range(ord("¡"), ord("¬") + 1), *range(ord("®"), ord("ÿ") + 1)]
     others = [byte for byte in range(256) if byte not in printable]
     return {chr(byte): byte for byte in printable} | {chr(256 + n): byte for n, byte in enumerate(others)}
 
 
-def _sentencepiece(file: GgufFile, texts: Sequence[str], types: Sequence[int]) -> tokenizers.Tokenizer:
+def _sentencepiece(file: GgufFile, tokens: _Tokens, defaults: _Defaults) -> tokenizers.Tokenizer:
     scores: list[float] = file.require("tokenizer.ggml.scores")
-    mergeable = {
-        text: score
-        for text, score, kind in zip(texts, scores, types, strict=True)
-        if kind in (TokenType.NORMAL, TokenType.USER_DEFINED, TokenType.UNUSED)
-    }
-    ids = {text: i for i, text in enumerate(texts)}
-    unknown = file.get("tokenizer.ggml.unknown_token_id")
-    model = models.BPE(
-        vocab=ids,
-        merges=_merges_from_scores(mergeable, ids),
+    unknown = file.get("tokenizer.ggml.unknown_token_id", defaults.unknown)
+    model = _model(
+        tokens,
+        _merges_from_scores(tokens, scores),
         byte_fallback=True,
         fuse_unk=True,
-        unk_token=texts[unknown] if unknown is not None else None,
+        unk_token=tokens.texts[unknown],
     )
     tokenizer = tokenizers.Tokenizer(model)
-    steps: list[Any] = [normalizers.Replace(" ", SPACE)]
+    steps: list[normalizers.Normalizer] = [normalizers.Replace(" ", SPACE)]
     if file.get("tokenizer.ggml.add_space_prefix", True):
         steps.insert(0, normalizers.Prepend(SPACE))
     tokenizer.normalizer = normalizers.Sequence(steps)
@@ -152,39 +156,45 @@ def _sentencepiece(file: GgufFile, texts: Sequence[str], types: Sequence[int]) -
     return tokenizer
 
 
-def _merges_from_scores(scores: dict[str, float], ids: dict[str, int]) -> list[tuple[str, str]]:
-    """Every way to join two tokens into one, best score first: sentencepiece's merging as byte-pair merges."""
-    found: list[tuple[float, int, str, str]] = []
-    for text, score in scores.items():
+def _merges_from_scores(tokens: _Tokens, scores: Sequence[float]) -> list[tuple[str, str]]:
+    """Every way to join two tokens into a third, best score first: sentencepiece's merging as byte-pair merges."""
+    joined = (TokenType.NORMAL, TokenType.USER_DEFINED, TokenType.UNUSED)
+    parts = {text for text, kind in zip(tokens.texts, tokens.types, strict=True) if kind in joined}
+    order = sorted((i for i, text in enumerate(tokens.texts) if text in parts), key=lambda i: -scores[i])
+    found = []
+    for text in map(tokens.texts.__getitem__, order):
         for cut in range(1, len(text)):
             left, right = text[:cut], text[cut:]
-            if left in scores and right in scores:
-                found.append((-score, ids[text], left, right))
-    found.sort(key=lambda merge: merge[:2])
-    return [(left, right) for _, _, left, right in found]
+            if left in parts and right in parts:
+                found.append((left, right))
+    return found
 
 
-def _sentencepiece_pieces(texts: Sequence[str], types: Sequence[int]) -> tuple[bytes, ...]:
+def _sentencepiece_pieces(tokens: _Tokens) -> tuple[bytes, ...]:
     def piece(text: str, kind: int) -> bytes:
         if kind == TokenType.BYTE:
-            return bytes([int(text[3:5], 16)])
-        return text.encode() if kind == TokenType.CONTROL else text.replace(SPACE, " ").encode()
+            return _byte(text)
+        if kind == TokenType.NORMAL:
+            return text.replace(SPACE, " ").encode()
+        return b"" if kind == TokenType.UNUSED else text.encode()
 
-    return tuple(piece(text, kind) for text, kind in zip(texts, types, strict=True))
+    return tuple(map(piece, tokens.texts, tokens.types))
 
 
-def _vocabulary(
-    file: GgufFile, kind: str, texts: Sequence[str], types: Sequence[int], pieces: tuple[bytes, ...]
-) -> Vocabulary:
-    ids = {text: i for i, text in enumerate(texts)}
+def _byte(text: str) -> bytes:
+    """The byte of a token spelled ``<0x0A>``."""
+    return bytes([int(text[3:5], 16)])
 
-    def named(*names: str) -> int | None:
-        found = (file.get(f"tokenizer.ggml.{name}_token_id") for name in names)
-        return next((int(token) for token in found if token is not None and 0 <= token < len(texts)), None)
+
+def _vocabulary(file: GgufFile, tokens: _Tokens, pieces: tuple[bytes, ...], defaults: _Defaults) -> Vocabulary:
+    def named(*names: str, default: int | None = None) -> int | None:
+        values = (file.get(f"tokenizer.ggml.{name}_token_id") for name in names)
+        return _first((*values, default), len(tokens.texts))
 
     fim = fim_tokens(
-        ids,
+        tokens.ids,
         {
+            # The second names are those of older files.
             "prefix": named("fim_pre", "prefix"),
             "suffix": named("fim_suf", "suffix"),
             "middle": named("fim_mid", "middle"),
@@ -193,18 +203,23 @@ def _vocabulary(
             "separator": named("fim_sep"),
         },
     )
-    bos, eos = named("bos"), named("eos")
-    add_bos = file.get("tokenizer.ggml.add_bos_token", kind == "llama")
+    bos, eos = named("bos", default=defaults.bos), named("eos", default=defaults.eos)
+    eog_ids = end_of_generation(tokens.ids, (eos, named("eot"), named("eom")), fim)
+    control = (i for i, kind in enumerate(tokens.types) if kind in (TokenType.CONTROL, TokenType.UNKNOWN))
+    add_bos = file.get("tokenizer.ggml.add_bos_token", defaults.add_bos)
     add_eos = file.get("tokenizer.ggml.add_eos_token", False)
     return Vocabulary(
         pieces=pieces,
-        special=frozenset(
-            i for i, k in enumerate(types) if k in (TokenType.CONTROL, TokenType.UNKNOWN)
-        ),
+        special=hidden(tokens.ids, control, eog_ids, fim),
         bos_id=bos,
         eos_id=eos,
-        eog_ids=end_of_generation(ids, (eos, named("eot"), named("eom")), fim),
+        eog_ids=eog_ids,
         prefix=(bos,) if add_bos and bos is not None else (),
         suffix=(eos,) if add_eos and eos is not None else (),
         fim=fim,
     )
+
+
+def _first(ids: Iterable[int | None], n_vocab: int) -> int | None:
+    """The first ID that is inside the vocabulary; files write 2**32 - 1 for "none"."""
+    return next((i for i in ids if i is not None and 0 <= i < n_vocab), None)

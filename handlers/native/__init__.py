@@ -1,0 +1,1 @@
+"""The native API of llama-server."""

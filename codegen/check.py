@@ -150,11 +150,12 @@ _SCHEMA_RULES: tuple[Callable[[Path_, dict[str, Json]], Found], ...] = (
 
 
 def _option_rules(path: Path_, schema: dict[str, Json], options: dict[str, str]) -> Found:
-    option, kind = schema["x-option"], schema.get("type")
+    option = schema["x-option"]
+    kinds = [branch["type"] for branch in (schema, *schema.get("anyOf", [])) if "type" in branch]
     if option not in options:
         yield (*path, "x-option"), f"unknown option '{option}'", nearest(option, options)
-    elif options[option] != kind and (options[option], kind) != ("integer", "number"):
-        problem = f"'{option}' is of type {options[option]}, the field of type {kind or 'any'}"
+    elif options[option] not in [*kinds, "integer" if "number" in kinds else ""]:
+        problem = f"'{option}' is of type {options[option]}, the field of type {' or '.join(kinds)}"
         yield (*path, "x-option"), problem, "Make them agree, or let the handler read the option"
 
 

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from mlxcel.engine.sampling import Sampler
 from mlxcel.engine.types import SamplingSettings
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 
 NEUTRAL: dict[str, Any] = {"seed": 1, "temperature": 1.0, "top_k": 0, "top_p": 1.0, "min_p": 0.0}
 
@@ -59,6 +59,6 @@ def distribution(
     return {entry.token: entry.value for entry in sampler.sample(logits.copy()).top}
 
 
-def softmax(logits: Sequence[float] | NDArray[np.float32]) -> NDArray[np.float64]:
-    values = np.exp(np.asarray(logits, np.float64) - np.max(logits))
+def softmax(logits: ArrayLike) -> NDArray[np.float64]:
+    values = np.exp(np.asarray(logits, np.float64) - np.max(np.asarray(logits)))
     return np.asarray(values / values.sum())

@@ -75,7 +75,7 @@ def test_tools_reach_the_template() -> None:
 
 def test_tokens_that_the_tokenizer_adds_are_left_to_it() -> None:
     source = "{{ bos_token }}{{ messages[0].content }}{{ eos_token }}"
-    tokens = {"bos_token": "<s>", "eos_token": "</s>"}
+    tokens: dict[str, Any] = {"bos_token": "<s>", "eos_token": "</s>"}
     assert ChatTemplate(source, **tokens).render(HELLO) == "<s>Hi</s>"
     assert ChatTemplate(source, **tokens, add_bos=True).render(HELLO) == "Hi</s>"
     assert ChatTemplate(source, **tokens, add_eos=True).render(HELLO) == "<s>Hi"

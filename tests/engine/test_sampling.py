@@ -208,7 +208,7 @@ def test_order_of_samplers_matters() -> None:
 
 
 def test_samplers_that_are_not_named_do_nothing() -> None:
-    settings = {"temperature": 0.1, "top_k": 1, "top_p": 0.1, "min_p": 0.9}
+    settings: dict[str, Any] = {"temperature": 0.1, "top_k": 1, "top_p": 0.1, "min_p": 0.9}
     check(distribution(LOGITS, **settings, samplers=()), dict(enumerate(P)))
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from typing import Any
 
 import numpy as np
 import pytest
@@ -62,7 +63,7 @@ def test_dry(history: list[int], allowed: int, last_n: int, breaker: int | None)
 def test_a_breaker_of_several_tokens_ends_a_repetition() -> None:
     words = Words([b"a", b"b", b"x", b"y"])
     history = words.encode("abxyabxyab", add_special=False, parse_special=False)
-    settings = {"dry_multiplier": 5.0, "dry_allowed_length": 2}
+    settings: dict[str, Any] = {"dry_multiplier": 5.0, "dry_allowed_length": 2}
 
     def shares(breaker: str) -> dict[int, float]:
         return distribution(

@@ -10,6 +10,7 @@ from hypothesis.extra import numpy as npst
 from mlxcel.engine.sampling.candidates import top_positions
 from mlxcel.engine.sampling.rng import Random, resolve_seed
 from mlxcel.engine.types import RANDOM_SEED
+from numpy.typing import NDArray
 
 VALUES = st.sampled_from([-np.inf, -3.5, -1.0, 0.0, 0.25, 2.0, 7.0])
 
@@ -18,7 +19,7 @@ VALUES = st.sampled_from([-np.inf, -3.5, -1.0, 0.0, 0.25, 2.0, 7.0])
     logits=npst.arrays(np.float32, st.integers(1, 700), elements=VALUES | st.floats(-9, 9, width=32)),
     k=st.integers(0, 800),
 )
-def test_top_positions(logits: np.ndarray, k: int) -> None:
+def test_top_positions(logits: NDArray[np.float32], k: int) -> None:
     assert top_positions(logits, k).tolist() == np.argsort(-logits, kind="stable")[:k].tolist()
 
 

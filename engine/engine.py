@@ -45,8 +45,9 @@ AUTO_SLOTS = 4
 class EngineOptions:
     """How to run a model.
 
-    ``n_parallel`` slots share ``n_ctx`` tokens evenly; below 1 there are four slots and each may use all of them. ``n_ctx`` 0 is the
-    model's own context. ``pooling`` None is the checkpoint's, or ``mean``.
+    ``n_parallel`` slots share ``n_ctx`` tokens evenly; below 1 there are four slots and each may use all of them.
+    ``n_ctx`` 0 is the model's own context. ``pooling`` None is the checkpoint's, or ``mean``. ``chat_template``
+    replaces the checkpoint's.
     """
 
     n_parallel: int = -1
@@ -54,6 +55,7 @@ class EngineOptions:
     n_batch: int = 2048
     pooling: Pooling | None = None
     prompt_similarity: float = 0.1
+    chat_template: str | None = None
 
     def for_scheduler(self, info: ModelInfo) -> SchedulerOptions:
         """The slots that these options give a model."""
@@ -91,9 +93,11 @@ class Engine:
         self.info = model.info
         self.tokenizer = model.tokenizer
         self.chat_template = ChatTemplate(
-            model.chat_template_source,
+            self.options.chat_template or model.chat_template_source,
             bos_token=model.tokenizer.bos_token,
             eos_token=model.tokenizer.eos_token,
+            add_bos=model.tokenizer.add_bos,
+            add_eos=model.tokenizer.add_eos,
         )
         slots = self.options.for_scheduler(model.info)
         self.n_slots, self.n_ctx = slots.n_slots, slots.n_ctx

@@ -8,61 +8,50 @@ from typing import Any
 
 import mlx.core as mx
 import tokenizers
-from mlx.utils import tree_flatten
 
 from ..errors import LoadError
 from ..tokenizer import Tokenizer, Vocabulary
 from .gguf_tokenizer import SPACE, byte_level_alphabet
-from .memory import float32_fits
-from .vocabulary import end_of_generation, fim_tokens
+from .memory import keep_float32
+from .vocabulary import end_of_generation, fim_tokens, hidden
 
 PROBE = "a"
 """A text that any tokenizer encodes, to see what is put around it."""
+
+MODEL_TYPES = ("gemma3", "gemma3_text", "llama", "mistral", "qwen2", "qwen3")
+"""``model_type`` in config.json. Others may compute logits in ways of their own, which the engine doesn't know."""
 
 
 def load_folder_model(folder: Path) -> tuple[Any, dict[str, Any]]:
     """The model of a checkpoint folder and its config, weights evaluated.
 
+    On the CPU all weights become float32 when memory allows: MLX's own kernels for anything else are slow there.
+
     Raises:
         LoadError: a file is missing or damaged, or the architecture unknown.
     """
-    from mlx_lm.utils import dequantize_model, load_model
+    from mlx_lm.utils import dequantize_model, get_total_parameters, load_model
 
-    read_json(folder / "config.json", required=True)
+    kind = read_json(folder / "config.json", required=True).get("model_type")
+    if kind not in MODEL_TYPES:
+        known = ", ".join(MODEL_TYPES)
+        raise LoadError(f"{folder}: model type '{kind}' is not supported (known: {known})")
     try:
         model, config = load_model(folder, lazy=True)
-        n_params = _n_params(model)
-        if mx.default_device() == mx.Device(mx.cpu) and float32_fits(n_params):
-            model = dequantize_model(model)
+        # The text part of a model that also sees pictures.
+        model = getattr(model, "language_model", model)
+        if keep_float32(get_total_parameters(model)):
+            # Scales are widened first, so that products aren't rounded to half precision.
             model.set_dtype(mx.float32)
+            model = dequantize_model(model)
         mx.eval(model.parameters())
     except FileNotFoundError:
         raise LoadError(f"{folder}: no model*.safetensors in the folder; is it an MLX checkpoint?") from None
-    except (ValueError, KeyError, TypeError, RuntimeError) as error:
-        detail = str(error).strip().splitlines()[0] if str(error).strip() else type(error).__name__
+    except (ValueError, KeyError, TypeError, RuntimeError, AttributeError) as error:
+        detail = (str(error).strip().splitlines() or [type(error).__name__])[0]
         raise LoadError(f"{folder}: the checkpoint can't be loaded: {detail}") from None
-    _check_caches(model, folder)
+    model.eval()
     return model, config
-
-
-def _n_params(model: Any) -> int:
-    """Scalars in a model; a quantized layer counts what it stands for."""
-    total = 0
-    for name, module in model.named_modules():
-        own = [value for _, value in tree_flatten(dict(module)) if isinstance(value, mx.array)] if name else []
-        if hasattr(module, "bits") and "weight" in module:
-            total += module.weight.size * 32 // module.bits
-        elif not module.children():
-            total += sum(value.size for value in own)
-    return total
-
-
-def _check_caches(model: Any, folder: Path) -> None:
-    """Refuse models whose state isn't keys and values by position: slots couldn't share prefixes of it."""
-    from mlx_lm.models.cache import KVCache, RotatingKVCache, make_prompt_cache
-
-    if any(type(cache) not in (KVCache, RotatingKVCache) for cache in make_prompt_cache(model)):
-        raise LoadError(f"{folder}: models with a recurrent or mixed state are not supported")
 
 
 def read_json(path: Path, *, required: bool = False) -> dict[str, Any]:
@@ -115,24 +104,36 @@ def _ids(config: dict[str, Any], generation: dict[str, Any]) -> list[int]:
 def _vocabulary(tokenizer: tokenizers.Tokenizer, settings: dict[str, Any], eos_ids: list[int]) -> Vocabulary:
     ids = tokenizer.get_vocab(with_added_tokens=True)
     added = tokenizer.get_added_tokens_decoder()
-    special = frozenset(i for i, token in added.items() if token.special)
     fim = fim_tokens(ids, {})
     eos = ids.get(_token_text(settings.get("eos_token")), eos_ids[0] if eos_ids else None)
-    around = tokenizer.encode(PROBE).ids
-    plain = tokenizer.encode(PROBE, add_special_tokens=False).ids
-    start = next((i for i in range(len(around)) if around[i : i + len(plain)] == plain), 0)
-    prefix = tuple(around[:start])
+    prefix, suffix = _around(tokenizer)
     bos = ids.get(_token_text(settings.get("bos_token")), prefix[0] if prefix else None)
+    eog_ids = end_of_generation(ids, (eos, *eos_ids), fim)
     return Vocabulary(
         pieces=_pieces(tokenizer, ids, frozenset(added)),
-        special=special,
+        special=hidden(ids, (i for i, token in added.items() if token.special), eog_ids, fim),
         bos_id=bos,
         eos_id=eos,
-        eog_ids=end_of_generation(ids, (eos, *eos_ids), fim),
-        prefix=prefix,
-        suffix=tuple(around[start + len(plain) :]),
+        eog_ids=eog_ids,
+        prefix=_switched(prefix, bos, settings.get("add_bos_token")),
+        suffix=_switched(suffix, eos, settings.get("add_eos_token")),
         fim=fim,
     )
+
+
+def _around(tokenizer: tokenizers.Tokenizer) -> tuple[tuple[int, ...], tuple[int, ...]]:
+    """What the tokenizer puts before and behind a text."""
+    around: list[int] = tokenizer.encode(PROBE).ids
+    plain: list[int] = tokenizer.encode(PROBE, add_special_tokens=False).ids
+    start = next((i for i in range(len(around)) if around[i : i + len(plain)] == plain), 0)
+    return tuple(around[:start]), tuple(around[start + len(plain) :])
+
+
+def _switched(found: tuple[int, ...], token: int | None, switch: bool | None) -> tuple[int, ...]:
+    """``found``, or what tokenizer_config.json's explicit switch says instead."""
+    if switch is None or token is None:
+        return found
+    return (found or (token,)) if switch else ()
 
 
 def _token_text(token: Any) -> str:

@@ -56,7 +56,9 @@ def build_model(file: GgufFile) -> Any:
         raise LoadError(f"{file.name}: this {file.architecture} model can't be built ({error!r})") from None
     weights: dict[str, mx.array]
     if keep_float32(file.n_params):
-        weights = {_path(name, architecture, file): _floats(name, architecture, file) for name in _weights(file)}
+        # numpy leaves the interpreter to other threads.
+        with ThreadPoolExecutor() as pool:
+            values = dict(zip(file.tensors, pool.map(lambda name: mx.array(file.floats(name)), file.tensors), strict=True))
     else:
         weights = _compact(file, architecture, model)
     weights = model.sanitize(weights)

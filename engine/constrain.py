@@ -113,7 +113,7 @@ def _schema(vocabulary: Vocabulary, text: str) -> LLMatcher:
         schema["x-guidance"] = {"whitespace_pattern": JSON_SPACE}
         return _matcher(vocabulary, f"start: %json {json.dumps(schema)}\n")
     except (ValueError, RecursionError, _BadGrammarError) as error:
-        message = f'"json_schema": JSON schema conversion failed:\n{error}'
+        message = f"Field 'json_schema': \"json_schema\": JSON schema conversion failed:\n{error}"
         raise InvalidRequestError(message, "json_schema") from error
 
 

@@ -9,6 +9,7 @@ from functools import lru_cache
 from typing import ClassVar
 
 import numpy as np
+from numpy.typing import NDArray
 
 from ..types import SamplingSettings
 from ..vocabulary import Vocabulary, pieces
@@ -109,25 +110,34 @@ def _self_overlaps(items: Sequence[int]) -> list[int]:
     return overlaps
 
 
+@lru_cache(maxsize=4)
+def _joined(vocabulary: Vocabulary) -> tuple[NDArray[np.uint8], NDArray[np.intp]]:
+    """All tokens' bytes in a row, and where each token ends."""
+    words = pieces(vocabulary)
+    ends = np.cumsum([len(word) for word in words], dtype=np.intp)
+    return np.frombuffer(b"".join(words), np.uint8), ends
+
+
 @lru_cache(maxsize=64)
 def _heads(vocabulary: Vocabulary, breaker: str) -> Breakers:
     """The tokens that contain ``breaker`` or end with a beginning of it, each with what must follow."""
+    text, ends = _joined(vocabulary)
     whole = breaker.encode()[:MAX_BREAKER_BYTES]
-    beginnings = [whole[:n] for n in range(1, len(whole))]
-    tails: dict[bytes, tuple[int, ...]] = {}
-    for beginning in beginnings:
-        rest = whole[len(beginning) :].decode(errors="replace")
-        tokens = vocabulary.encode(rest, add_special=False, parse_special=False)
-        tails[beginning] = tuple(tokens[:MAX_TAIL_TOKENS])
     heads: Breakers = {}
-    for token, piece in enumerate(pieces(vocabulary)):
-        if whole in piece:
-            heads[token] = ((),)
-        elif beginnings and whole[:1] in piece:
-            ends = tuple(dict.fromkeys(tails[b] for b in reversed(beginnings) if piece.endswith(b)))
-            if ends:
-                heads[token] = ends
-    return heads
+    # Places in the text where the first n bytes match, for a growing n; those at the end of a token drop out.
+    places = np.flatnonzero(text == whole[0])
+    for n in range(1, len(whole)):
+        tokens = np.searchsorted(ends, places, side="right")
+        at_end = ends[tokens] == places + n
+        if at_end.any():
+            rest = whole[n:].decode(errors="replace")
+            tail = tuple(vocabulary.encode(rest, add_special=False, parse_special=False)[:MAX_TAIL_TOKENS])
+            for token in tokens[at_end].tolist():
+                heads[token] = tuple(dict.fromkeys((*heads.get(token, ()), tail)))
+        places = places[~at_end]
+        places = places[text[places + n] == whole[n]]
+    complete = np.searchsorted(ends, places, side="right")
+    return heads | dict.fromkeys(complete.tolist(), ((),))
 
 
 def breakers(vocabulary: Vocabulary, texts: Sequence[str]) -> Breakers:

@@ -56,7 +56,8 @@ def penalties(settings: SamplingSettings) -> Penalties | None:
     repeat = settings.repeat_penalty
     frequency, presence = settings.frequency_penalty, settings.presence_penalty
     if not (math.isfinite(repeat) and repeat > 0.0 and np.isfinite(1.0 / np.float32(repeat))):
-        raise InvalidRequestError("repeat_penalty must be finite and greater than 0", "repeat_penalty")
+        message = "Failed to initialize samplers: repeat_penalty must be finite and greater than 0"
+        raise InvalidRequestError(message, "repeat_penalty")
     if settings.repeat_last_n <= 0 or (repeat == 1.0 and frequency == 0.0 and presence == 0.0):
         return None
     return Penalties(settings.repeat_last_n, repeat, frequency, presence)

@@ -67,11 +67,12 @@ def resolve_samplers(value: str | Sequence[str]) -> tuple[str, ...]:
     if isinstance(value, str):
         for letter in value:
             if letter not in BY_LETTER:
-                raise InvalidRequestError(_unknown_letter(value, letter), "samplers")
+                raise InvalidRequestError(f"Field 'samplers': {_unknown_letter(value, letter)}", "samplers")
         return tuple(BY_LETTER[letter] for letter in value)
-    for name in value:
+    for position, name in enumerate(value):
         if name.lower() not in CANONICAL:
-            raise InvalidRequestError(f"unknown sampler '{name}': {_nearest(name)}", "samplers")
+            where = f"Field 'samplers[{position}]'"
+            raise InvalidRequestError(f"{where}: unknown sampler '{name}': {_nearest(name)}", "samplers")
     return tuple(CANONICAL[name.lower()] for name in value)
 
 

@@ -197,7 +197,7 @@ def test_bad_schemas(value: Any, words: str) -> None:
     message = caught.value.message
     assert words in message
     assert "%llguidance" not in message
-    assert message.startswith('"json_schema": JSON schema conversion failed:\n')
+    assert message.startswith("Field 'json_schema': \"json_schema\": JSON schema conversion failed:\n")
 
 
 ATOMS = st.sampled_from([('"a"', "a"), ('"ab"', "ab"), ("[ab]", "[ab]"), ("[^a]", "[^a]"), ('""', "")])

@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from mlxcel.engine.sampling.dry import breakers
 from sampling_support import Words, distribution, floats, letters
 
 LOGITS = floats(0.3, 0.1, -0.2, 0.0, 0.2)
@@ -73,6 +74,14 @@ def test_a_breaker_of_several_tokens_ends_a_repetition() -> None:
     # Without a breaker the whole of "abxyab" repeats; after "xy" only "ab" does.
     x = words.words.index(b"x")
     assert shares("zzz")[x] < shares("xy")[x] < distribution(LOGITS, words=words)[x]
+
+
+def test_a_breaker_may_begin_inside_a_token() -> None:
+    words = Words([b"axb", b"c", b"d", b"bc"])
+    # "bc" is a token, and also the end of one with the whole of another, or with the beginning of a third.
+    assert breakers(words, ["bc"]) == {0: ((1,),), 3: ((),)}
+    assert breakers(words, ["xbcd", ""]) == {0: ((1, 2),)}
+    assert breakers(words, ["d", "cd"]) == {2: ((),), 4: ((),), 1: ((2,),), 3: ((2,),)}
 
 
 def test_a_token_that_holds_a_breaker_is_one() -> None:

@@ -60,7 +60,7 @@ def test_letters() -> None:
     ("value", "words"),
     [
         (["tpo_k"], ["'tpo_k'", "did you mean 'top_k'?"]),
-        (["top_k", "temprature"], ["'temprature'", "did you mean 'temperature'?"]),
+        (["top_k", "temprature"], ["Field 'samplers[1]'", "'temprature'", "did you mean 'temperature'?"]),
         (["qqqqqq"], ["'qqqqqq'", "known are"]),
         ("kz", ["'z'", "known are"]),
         ("top_k", ["['top_k']"]),

@@ -1,14 +1,14 @@
 """A fast BLAS for MLX on Linux without a GPU.
 
-MLX's CPU wheel for Linux is linked against the reference BLAS, which is some 20 times slower at prefill. A library
-that defines the same functions and is already in the process's global scope is used instead, so this module must run
-before ``mlx.core`` is imported; ``mlxcel.engine`` does that.
+MLX's CPU wheel for Linux is linked against the reference BLAS, which is some 20 times slower at prefill. A
+library that defines the same functions and is already in the process's global scope is used instead, so this
+module must run before ``mlx.core`` is imported; ``mlxcel.engine`` does that.
 
-Two libraries are known. Intel's MKL, if somebody installed it, defines the functions itself. OpenBLAS as the package
-``scipy-openblas32`` carries it (kernels for every processor, chosen at run time) gives them a prefix, so functions
-without it are compiled once, with the C++ compiler that MLX needs for its own kernels anyway. They also send products
-of a single row, which is what decoding one sequence consists of, to the matrix-vector kernel: it reads the weights in
-place, where the general one copies them first and takes five times as long.
+Two libraries are known. Intel's MKL, if somebody installed it, defines the functions itself. OpenBLAS as the
+package ``scipy-openblas32`` carries it (kernels for every processor, chosen at run time) gives them a prefix,
+so functions without it are compiled once, with the C++ compiler that MLX needs for its own kernels anyway.
+They also send products of a single row, which is what decoding one sequence consists of, to the matrix-vector
+kernel: it reads the weights in place, where the general one copies them first and takes five times as long.
 """
 
 from __future__ import annotations
@@ -27,11 +27,12 @@ from pathlib import Path
 
 logger = logging.getLogger(__name__)
 
-# All that libmlx asks of BLAS (`nm -D --undefined-only libmlx.so`). 101 is row-major, 111 "not transposed", 112
-# "transposed" in every CBLAS.
+# All that libmlx asks of BLAS (`nm -D --undefined-only libmlx.so`). 101 is row-major, 111 "not transposed",
+# 112 "transposed" in every CBLAS.
 SOURCE = """
 #define ARGUMENTS(T, S) \\
-  int order, int ta, int tb, int m, int n, int k, S alpha, const T* a, int lda, const T* b, int ldb, S beta, T* c, int ldc
+  int order, int ta, int tb, int m, int n, int k, S alpha, const T* a, int lda, const T* b, int ldb, \\
+  S beta, T* c, int ldc
 #define VALUES order, ta, tb, m, n, k, alpha, a, lda, b, ldb, beta, c, ldc
 extern "C" {
 void scipy_cblas_sgemm(ARGUMENTS(float, float));
@@ -54,6 +55,8 @@ void cblas_cgemm(ARGUMENTS(void, const void*)) { scipy_cblas_cgemm(VALUES); }
 }
 """
 
+CUDA_BUILDS = ("mlx-cuda", "mlx-cuda-12", "mlx-cuda-13")
+
 _loaded: str | None = None
 _keep: list[ctypes.CDLL] = []
 
@@ -73,7 +76,7 @@ def load() -> str | None:
 
 
 def loaded() -> str | None:
-    """``mkl`` or ``openblas``; None when MLX keeps its own (another system, a GPU, or nothing suitable installed)."""
+    """``mkl``, ``openblas``, or None when MLX keeps its own (another system, a GPU, nothing suitable)."""
     return _loaded
 
 
@@ -81,13 +84,15 @@ def _is_cpu_build() -> bool:
     """Whether the installed MLX is the one for Linux without a GPU."""
     if sys.platform != "linux":
         return False
-    installed = {_name(found) for found in importlib.metadata.distributions() if _name(found).startswith("mlx-")}
-    return "mlx-cpu" in installed and not any(name.startswith("mlx-cuda") for name in installed)
+    return _is_installed("mlx-cpu") and not any(map(_is_installed, CUDA_BUILDS))
 
 
-def _name(distribution: importlib.metadata.Distribution) -> str:
-    name: str | None = distribution.metadata["Name"]
-    return (name or "").lower().replace("_", "-")
+def _is_installed(distribution: str) -> bool:
+    try:
+        importlib.metadata.version(distribution)
+    except importlib.metadata.PackageNotFoundError:
+        return False
+    return True
 
 
 def _load_mkl() -> str | None:
@@ -131,7 +136,8 @@ def _compiled(library: Path) -> Path:
     with tempfile.TemporaryDirectory(dir=target.parent) as folder:
         code, built = Path(folder) / "blas.cpp", Path(folder) / "blas.so"
         code.write_text(SOURCE, encoding="utf-8")
-        command = [compiler, "-O2", "-shared", "-fPIC", code, "-o", built, library, f"-Wl,-rpath,{library.parent}"]
+        options = ("-O2", "-shared", "-fPIC", f"-Wl,-rpath,{library.parent}")
+        command = [compiler, *options, code, library, "-o", built]
         subprocess.run(command, check=True, capture_output=True, timeout=60)
         # A rename is atomic, so servers that start together can't load half a file.
         built.rename(target)

@@ -1,7 +1,8 @@
 """Text to token IDs and back, with the facts about a vocabulary that serving needs.
 
-The work is done by the ``tokenizers`` library; this module adds what llama-server's callers can ask for: whether
-special tokens in a text are recognised, the bytes behind one token, and which tokens end a generation.
+The work is done by the ``tokenizers`` library; this module adds what llama-server's callers can ask for:
+whether special tokens in a text are recognised, the bytes behind one token, and which tokens end a
+generation.
 """
 
 from __future__ import annotations
@@ -105,7 +106,7 @@ class Tokenizer:
 
 
 def _literal(tokenizer: tokenizers.Tokenizer) -> tokenizers.Tokenizer:
-    """A tokenizer to which special tokens are plain text; that switch belongs to the object and not to the call."""
+    """A twin to which special tokens are plain text: that switch belongs to the object, not to the call."""
     twin = tokenizers.Tokenizer(tokenizer.model)
     twin.normalizer = tokenizer.normalizer
     twin.pre_tokenizer = tokenizer.pre_tokenizer

@@ -10,8 +10,8 @@ from mlx.utils import tree_flatten
 
 from ..tokenizer import Tokenizer
 from ..types import ModelInfo, Pooling
-from .folder import load_folder_model, load_folder_tokenizer
 from .file_type import file_type
+from .folder import load_folder_model, load_folder_tokenizer
 from .gguf_file import GgufFile
 from .gguf_model import build_model
 from .gguf_tokenizer import load_tokenizer
@@ -28,7 +28,7 @@ VOCABULARY_TYPES = {"llama": 1, "gpt2": 2}
 
 @dataclass(frozen=True, slots=True)
 class LoadedModel:
-    """All of a checkpoint: an mlx-lm model, its tokenizer, its chat template (None: it has none), and facts."""
+    """All of a checkpoint: an mlx-lm model, its tokenizer, its chat template if it has one, and facts."""
 
     model: Any
     tokenizer: Tokenizer
@@ -37,7 +37,7 @@ class LoadedModel:
 
 
 def load(reference: str | None = None) -> LoadedModel:
-    """Load the model that ``reference`` names: a folder, a GGUF file, ``owner/name`` or None for the embedded one.
+    """Load what ``reference`` names: a folder, a GGUF file, ``owner/name``, or None for the embedded model.
 
     Raises:
         LoadError: it can't be found, read, or served; one sentence says why.

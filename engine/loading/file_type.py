@@ -29,7 +29,7 @@ BITS_PER_WEIGHT = {
 
 
 def file_type(file: GgufFile) -> str:
-    """The file's quantization, such as ``Q4_K - Medium`` or ``all F32``; guessed when the file doesn't say."""
+    """The file's quantization, such as ``Q4_K - Medium`` or ``all F32``; guessed when it doesn't say."""
     number = file.get("general.file_type")
     if number is None:
         kinds = Counter(tensor.kind.name for tensor in file.tensors.values())

@@ -19,13 +19,14 @@ PROBE = "a"
 """A text that any tokenizer encodes, to see what is put around it."""
 
 MODEL_TYPES = ("gemma3", "gemma3_text", "llama", "mistral", "qwen2", "qwen3")
-"""``model_type`` in config.json. Others may compute logits in ways of their own, which the engine doesn't know."""
+"""``model_type`` in config.json. Others may compute logits in ways that the engine doesn't know."""
 
 
 def load_folder_model(folder: Path) -> tuple[Any, dict[str, Any]]:
     """The model of a checkpoint folder and its config, weights evaluated.
 
-    On the CPU all weights become float32 when memory allows: MLX's own kernels for anything else are slow there.
+    On the CPU all weights become float32 when memory allows: MLX's own kernels for anything else are slow
+    there.
 
     Raises:
         LoadError: a file is missing or damaged, or the architecture unknown.
@@ -64,7 +65,9 @@ def read_json(path: Path, *, required: bool = False) -> dict[str, Any]:
         value = json.loads(path.read_bytes())
     except FileNotFoundError:
         if required:
-            raise LoadError(f"{path}: no such file; is {path.parent.name} an MLX checkpoint folder?") from None
+            raise LoadError(
+                f"{path}: no such file; is {path.parent.name} an MLX checkpoint folder?"
+            ) from None
         return {}
     except (OSError, ValueError) as error:
         raise LoadError(f"{path}: can't be read as JSON ({error})") from None

@@ -17,8 +17,9 @@ from .gguf_file import GgufFile
 class Architecture:
     """One family of models.
 
-    ``module`` is mlx-lm's; ``arguments`` makes its model arguments from metadata; ``names`` maps a block's tensor
-    names, without ``blk.N.`` and ``.weight``, to mlx-lm's; ``shifted_norms`` says that norms are stored plus one.
+    ``module`` is mlx-lm's; ``arguments`` makes its model arguments from metadata; ``names`` maps a block's
+    tensor names, without ``blk.N.`` and ``.weight``, to mlx-lm's; ``shifted_norms`` says that norms are
+    stored plus one.
     """
 
     module: Any
@@ -97,7 +98,9 @@ def _count(file: GgufFile, key: str, default: int | None = None) -> int:
 
 def _refuse_unknown(file: GgufFile) -> None:
     if file.hyperparameter("expert_count", 0):
-        raise LoadError(f"{file.name}: {file.architecture} models that are mixtures of experts are not supported")
+        raise LoadError(
+            f"{file.name}: {file.architecture} models that are mixtures of experts are not supported"
+        )
 
 
 def _rope_scaling(file: GgufFile) -> dict[str, Any] | None:

@@ -1,7 +1,7 @@
 """Metadata and tensors of a GGUF model, which may be split over several files.
 
-The ``gguf`` package can read these files too, but it makes an array of every string: opening a model with a large
-vocabulary takes it 20 seconds. What it knows of quantization types is used here.
+The ``gguf`` package can read these files too, but it makes an array of every string: opening a model with a
+large vocabulary takes it 20 seconds. What it knows of quantization types is used here.
 """
 
 from __future__ import annotations
@@ -10,7 +10,6 @@ import math
 import mmap
 import re
 import struct
-from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -240,5 +239,3 @@ def _code(kind: int) -> str:
     if kind not in SCALARS:
         raise ValueError("a value has an unknown type")
     return SCALARS[kind]
-
-

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 import gguf
@@ -35,15 +37,21 @@ class FactoredRope(nn.Module):
     def __call__(self, x: mx.array, offset: int | mx.array = 0) -> mx.array:
         """Rotate ``x``, ``[batch, heads, tokens, dims]``, whose first token is at position ``offset``."""
         return mx.fast.rope(
-            x, self._dims, traditional=self._traditional, base=None, scale=1.0, offset=offset, freqs=self._freqs
+            x,
+            self._dims,
+            traditional=self._traditional,
+            base=None,
+            scale=1.0,
+            offset=offset,
+            freqs=self._freqs,
         )
 
 
 def build_model(file: GgufFile) -> Any:
     """The mlx-lm model of a GGUF file, its weights evaluated.
 
-    On the CPU all weights become float32 when memory allows: MLX's own kernels for anything else are slow there.
-    On other devices, blocks that MLX knows stay quantized.
+    On the CPU all weights become float32 when memory allows: MLX's own kernels for anything else are slow
+    there. On other devices, blocks that MLX knows stay quantized.
 
     Raises:
         LoadError: the architecture is unknown or tensors are missing, extra or misshapen.
@@ -54,20 +62,17 @@ def build_model(file: GgufFile) -> Any:
         model = architecture.module.Model(architecture.module.ModelArgs.from_dict(arguments))
     except (KeyError, TypeError, ValueError) as error:
         raise LoadError(f"{file.name}: this {file.architecture} model can't be built ({error!r})") from None
-    weights: dict[str, mx.array]
-    if keep_float32(file.n_params):
-        # numpy leaves the interpreter to other threads.
-        with ThreadPoolExecutor() as pool:
-            values = dict(zip(file.tensors, pool.map(lambda name: mx.array(file.floats(name)), file.tensors), strict=True))
-    else:
-        weights = _compact(file, architecture, model)
+    is_wide = keep_float32(file.n_params)
+    weights = _wide(file, architecture) if is_wide else _compact(file, architecture, model)
     weights = model.sanitize(weights)
     _add_missing_biases(model, weights)
     try:
         model.load_weights(list(weights.items()), strict=True)
     except ValueError as error:
         detail = str(error).strip().splitlines()[0]
-        raise LoadError(f"{file.name}: the tensors don't fit a {file.architecture} model ({detail})") from None
+        raise LoadError(
+            f"{file.name}: the tensors don't fit a {file.architecture} model ({detail})"
+        ) from None
     _apply_rope_factors(model, arguments, file)
     mx.eval(model.parameters())
     model.eval()
@@ -78,12 +83,19 @@ def _weights(file: GgufFile) -> list[str]:
     return [name for name in file.tensors if name != ROPE_FACTORS]
 
 
-def _path(name: str, architecture: Architecture, file: GgufFile) -> str:
-    return module_path(name, architecture, file)
+def _wide(file: GgufFile, architecture: Architecture) -> dict[str, mx.array]:
+    """All weights as float32."""
+    names = _weights(file)
+    # numpy lets other threads run meanwhile.
+    with ThreadPoolExecutor(os.cpu_count()) as pool:
+        values = pool.map(lambda name: mx.array(file.floats(name)), names)
+        return {
+            module_path(name, architecture, file): _shifted(name, value, architecture)
+            for name, value in zip(names, values, strict=True)
+        }
 
 
-def _floats(name: str, architecture: Architecture, file: GgufFile) -> mx.array:
-    values = mx.array(file.floats(name))
+def _shifted(name: str, values: mx.array, architecture: Architecture) -> mx.array:
     # mlx-lm adds one to this family's norms itself.
     return values - 1.0 if architecture.shifted_norms and "norm" in name else values
 
@@ -99,7 +111,7 @@ def _compact(file: GgufFile, architecture: Architecture, model: Any) -> dict[str
     weights: dict[str, mx.array] = {}
     bits: dict[str, int] = {}
     for name in _weights(file):
-        path = _path(name, architecture, file)
+        path = module_path(name, architecture, file)
         tensor = file.tensors[name]
         if is_native(tensor):
             layer, matrix = path.removesuffix(".weight"), packed(tensor, dtype)
@@ -110,11 +122,14 @@ def _compact(file: GgufFile, architecture: Architecture, model: Any) -> dict[str
                 f"{layer}.biases": matrix.biases,
             }
         else:
-            weights[path] = _floats(name, architecture, file).astype(dtype)
+            values = mx.array(file.floats(name))
+            weights[path] = _shifted(name, values, architecture).astype(dtype)
     nn.quantize(
         model,
         group_size=GROUP_SIZE,
-        class_predicate=lambda path, _: {"group_size": GROUP_SIZE, "bits": bits[path]} if path in bits else False,
+        class_predicate=lambda path, _: (
+            {"group_size": GROUP_SIZE, "bits": bits[path]} if path in bits else False
+        ),
     )
     return weights
 

@@ -82,7 +82,9 @@ def load_tokenizer(file: GgufFile) -> Tokenizer:
             defaults = _Defaults(1, 2, 0, True)
             tokenizer, pieces = _sentencepiece(file, tokens, defaults), _sentencepiece_pieces(tokens)
     except (ValueError, TypeError, IndexError) as error:
-        raise LoadError(f"{file.name}: the vocabulary is damaged ({error}); convert the model again") from None
+        raise LoadError(
+            f"{file.name}: the vocabulary is damaged ({error}); convert the model again"
+        ) from None
     tokenizer.add_tokens(tokens.added())
     return Tokenizer(tokenizer, _vocabulary(file, tokens, pieces, defaults))
 
@@ -129,8 +131,12 @@ def _byte_level_pieces(tokens: _Tokens) -> tuple[bytes, ...]:
 
 
 def byte_level_alphabet() -> dict[str, int]:
-    """Byte-level vocabularies write a printable character for each byte (GPT-2's mapping); this leads back."""
-    printable = [*range(ord("!"), ord("~") + 1), *range(ord("¡"), ord("¬") + 1), *range(ord("®"), ord("ÿ") + 1)]
+    """From the printable characters of byte-level vocabularies (GPT-2's mapping) to the bytes they mean."""
+    printable = [
+        *range(ord("!"), ord("~") + 1),
+        *range(ord("¡"), ord("¬") + 1),
+        *range(ord("®"), ord("ÿ") + 1),
+    ]
     others = [byte for byte in range(256) if byte not in printable]
     return {chr(byte): byte for byte in printable} | {chr(256 + n): byte for n, byte in enumerate(others)}
 
@@ -157,7 +163,7 @@ def _sentencepiece(file: GgufFile, tokens: _Tokens, defaults: _Defaults) -> toke
 
 
 def _merges_from_scores(tokens: _Tokens, scores: Sequence[float]) -> list[tuple[str, str]]:
-    """Every way to join two tokens into a third, best score first: sentencepiece's merging as byte-pair merges."""
+    """Every way to join two tokens into a third, best score first: what sentencepiece does, as merges."""
     joined = (TokenType.NORMAL, TokenType.USER_DEFINED, TokenType.UNUSED)
     parts = {text for text, kind in zip(tokens.texts, tokens.types, strict=True) if kind in joined}
     order = sorted((i for i, text in enumerate(tokens.texts) if text in parts), key=lambda i: -scores[i])
@@ -186,7 +192,9 @@ def _byte(text: str) -> bytes:
     return bytes([int(text[3:5], 16)])
 
 
-def _vocabulary(file: GgufFile, tokens: _Tokens, pieces: tuple[bytes, ...], defaults: _Defaults) -> Vocabulary:
+def _vocabulary(
+    file: GgufFile, tokens: _Tokens, pieces: tuple[bytes, ...], defaults: _Defaults
+) -> Vocabulary:
     def named(*names: str, default: int | None = None) -> int | None:
         values = (file.get(f"tokenizer.ggml.{name}_token_id") for name in names)
         return _first((*values, default), len(tokens.texts))

@@ -1,7 +1,8 @@
 """GGUF tensors in the form that a device is fastest with: floats, or MLX's own quantized layout.
 
-MLX stores a row of weights as unsigned integers packed into 32-bit words, lowest bits first, with a scale and a bias
-for every group: weight = scale * integer + bias. Blocks of Q4_0, Q4_1 and Q8_0 are such groups of 32 in another order.
+MLX stores a row of weights as unsigned integers packed into 32-bit words, lowest bits first, with a scale and
+a bias for every group: weight = scale * integer + bias. Blocks of Q4_0, Q4_1 and Q8_0 are such groups of 32
+in another order.
 """
 
 from __future__ import annotations
@@ -59,7 +60,10 @@ def packed(tensor: Tensor, dtype: mx.Dtype) -> Packed:
         biases = _halves(blocks[..., 2:4]) if tensor.kind == Q4_1 else scales * -8
         words = _nibbles(blocks[..., 4 if tensor.kind == Q4_1 else 2 :]).reshape(rows, -1).view(np.uint32)
     return Packed(
-        mx.array(words), mx.array(scales).astype(dtype), mx.array(biases).astype(dtype), NATIVE_BITS[tensor.kind]
+        mx.array(words),
+        mx.array(scales).astype(dtype),
+        mx.array(biases).astype(dtype),
+        NATIVE_BITS[tensor.kind],
     )
 
 
@@ -69,6 +73,6 @@ def _halves(pairs: npt.NDArray[np.uint8]) -> npt.NDArray[np.float32]:
 
 
 def _nibbles(blocks: npt.NDArray[np.uint8]) -> npt.NDArray[np.uint8]:
-    """Reorder a block's 4-bit weights: GGUF has weights 0 to 15 in the low halves of 16 bytes, 16 to 31 in the high."""
+    """4-bit weights in MLX's order; in a GGUF block the low halves of the bytes come first, then the high."""
     ordered = np.concatenate([blocks & 15, blocks >> 4], axis=-1)
     return ordered[..., 0::2] | (ordered[..., 1::2] << 4)

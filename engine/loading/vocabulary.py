@@ -1,4 +1,4 @@
-"""Facts about tokens that follow from their spelling, whatever kind of file they come from; the reference's tables."""
+"""What follows from the spelling of tokens, whatever kind of file they come from; the reference's tables."""
 
 from __future__ import annotations
 
@@ -76,7 +76,7 @@ ALWAYS_SHOWN = ("<|channel|>", "<|message|>", "<|start|>", "<|constrain|>")
 
 
 def fim_tokens(ids: Mapping[str, int], named: Mapping[str, int | None]) -> FimTokens:
-    """The FIM tokens: those that the file names (keys as in :class:`FimTokens`), else those known by spelling."""
+    """The FIM tokens: those that the file names (keyed like :class:`FimTokens`), else those spelled so."""
     found: dict[str, int | None] = {}
     for role, spellings in FIM_SPELLINGS.items():
         spelled = next((ids[s] for s in spellings if s in ids), None)
@@ -98,7 +98,9 @@ def end_of_generation(ids: Mapping[str, int], named: Iterable[int | None], fim: 
     return frozenset(token for token in (*named, *(ids[text] for text in texts), *marks) if token is not None)
 
 
-def hidden(ids: Mapping[str, int], control: Iterable[int], eog_ids: frozenset[int], fim: FimTokens) -> frozenset[int]:
+def hidden(
+    ids: Mapping[str, int], control: Iterable[int], eog_ids: frozenset[int], fim: FimTokens
+) -> frozenset[int]:
     """IDs whose text is hidden in generated output.
 
     Args:

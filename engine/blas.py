@@ -137,7 +137,7 @@ def _compiled(library: Path) -> Path:
         code, built = Path(folder) / "blas.cpp", Path(folder) / "blas.so"
         code.write_text(SOURCE, encoding="utf-8")
         options = ("-O2", "-shared", "-fPIC", f"-Wl,-rpath,{library.parent}")
-        command = [compiler, *options, code, library, "-o", built]
+        command: list[str | Path] = [compiler, *options, code, library, "-o", built]
         subprocess.run(command, check=True, capture_output=True, timeout=60)
         # A rename is atomic, so servers that start together can't load half a file.
         built.rename(target)

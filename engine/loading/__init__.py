@@ -6,12 +6,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from mlx.utils import tree_flatten
-
 from ..tokenizer import Tokenizer
 from ..types import ModelInfo, Pooling
 from .file_type import file_type
-from .folder import load_folder_model, load_folder_tokenizer
+from .folder import folder_file_type, load_folder_model, load_folder_tokenizer, n_params
 from .gguf_file import GgufFile
 from .gguf_model import build_model
 from .gguf_tokenizer import load_tokenizer
@@ -71,18 +69,17 @@ def _from_folder(folder: Path) -> LoadedModel:
     model, config = load_folder_model(folder)
     tokenizer, template = load_folder_tokenizer(folder, config)
     text = config.get("text_config", config)
-    weights = [value for _, value in tree_flatten(model.parameters())]
-    files = sorted(folder.glob("model*.safetensors"))
+    files = folder.glob("model*.safetensors")
     info = ModelInfo(
         name=folder.name,
         path=str(folder),
         architecture=str(config["model_type"]),
-        file_type=str(weights[0].dtype).removeprefix("mlx.core."),
+        file_type=folder_file_type(config),
         vocab_type=VOCABULARY_TYPES["gpt2"],
         n_vocab=tokenizer.n_vocab,
         n_ctx_train=int(text.get("max_position_embeddings", 2048)),
         n_embd=int(text["hidden_size"]),
-        n_params=sum(int(value.size) for value in weights),
+        n_params=n_params(model),
         size=sum(file.stat().st_size for file in files),
     )
     return LoadedModel(model, tokenizer, template, info)

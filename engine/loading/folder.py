@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -13,7 +14,8 @@ from ..errors import LoadError
 from ..tokenizer import Tokenizer, Vocabulary
 from .gguf_tokenizer import SPACE, byte_level_alphabet
 from .memory import keep_float32
-from .vocabulary import end_of_generation, fim_tokens, hidden
+from .parameters import evaluate
+from .vocabulary import end_of_generation, fim_tokens, special_tokens
 
 PROBE = "a"
 """A text that any tokenizer encodes, to see what is put around it."""
@@ -31,21 +33,21 @@ def load_folder_model(folder: Path) -> tuple[Any, dict[str, Any]]:
     Raises:
         LoadError: a file is missing or damaged, or the architecture unknown.
     """
-    from mlx_lm.utils import dequantize_model, get_total_parameters, load_model
+    from mlx_lm.utils import dequantize_model, load_model
 
     kind = read_json(folder / "config.json", required=True).get("model_type")
     if kind not in MODEL_TYPES:
         known = ", ".join(MODEL_TYPES)
         raise LoadError(f"{folder}: model type '{kind}' is not supported (known: {known})")
     try:
-        model, config = load_model(folder, lazy=True)
+        whole, config = load_model(folder, lazy=True)
         # The text part of a model that also sees pictures.
-        model = getattr(model, "language_model", model)
-        if keep_float32(get_total_parameters(model)):
+        model: Any = getattr(whole, "language_model", whole)
+        if keep_float32(n_params(model)):
             # Scales are widened first, so that products aren't rounded to half precision.
             model.set_dtype(mx.float32)
             model = dequantize_model(model)
-        mx.eval(model.parameters())
+        evaluate(model)
     except FileNotFoundError:
         raise LoadError(f"{folder}: no model*.safetensors in the folder; is it an MLX checkpoint?") from None
     except (ValueError, KeyError, TypeError, RuntimeError, AttributeError) as error:
@@ -53,6 +55,23 @@ def load_folder_model(folder: Path) -> tuple[Any, dict[str, Any]]:
         raise LoadError(f"{folder}: the checkpoint can't be loaded: {detail}") from None
     model.eval()
     return model, config
+
+
+def n_params(model: Any) -> int:
+    """Scalars in a model; quantized layers count what they stand for."""
+    from mlx_lm.utils import get_total_parameters
+
+    count: Callable[[Any], int] = get_total_parameters
+    return count(model)
+
+
+def folder_file_type(config: dict[str, Any]) -> str:
+    """How the weights are stored, such as ``4-bit`` or ``bfloat16``."""
+    quantization = config.get("quantization") or config.get("quantization_config")
+    if isinstance(quantization, dict) and "bits" in quantization:
+        return f"{quantization['bits']}-bit"
+    text = config.get("text_config", {})
+    return str(config.get("torch_dtype") or config.get("dtype") or text.get("torch_dtype") or "unknown")
 
 
 def read_json(path: Path, *, required: bool = False) -> dict[str, Any]:
@@ -114,7 +133,7 @@ def _vocabulary(tokenizer: tokenizers.Tokenizer, settings: dict[str, Any], eos_i
     eog_ids = end_of_generation(ids, (eos, *eos_ids), fim)
     return Vocabulary(
         pieces=_pieces(tokenizer, ids, frozenset(added)),
-        special=hidden(ids, (i for i, token in added.items() if token.special), eog_ids, fim),
+        special=special_tokens(ids, (i for i, token in added.items() if token.special), fim),
         bos_id=bos,
         eos_id=eos,
         eog_ids=eog_ids,

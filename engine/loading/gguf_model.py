@@ -8,17 +8,17 @@ from typing import Any
 
 import gguf
 import mlx.core as mx
-import mlx.nn as nn
-from mlx.utils import tree_flatten
+from mlx.nn.layers.quantized import quantize
 
 from ..errors import LoadError
 from .gguf_architectures import ROPE_FACTORS, Architecture, architecture_of, module_path
 from .gguf_file import GgufFile
 from .gguf_weights import GROUP_SIZE, is_native, packed
 from .memory import keep_float32
+from .parameters import evaluate, parameters
 
 
-class FactoredRope(nn.Module):
+class FactoredRope:
     """Rotary embedding whose wavelengths are stretched by factors that the file stores.
 
     Args:
@@ -29,10 +29,10 @@ class FactoredRope(nn.Module):
     """
 
     def __init__(self, dims: int, base: float, traditional: bool, factors: mx.array) -> None:
-        super().__init__()
         self._dims = dims
         self._traditional = traditional
         self._freqs = base ** (mx.arange(0, dims, 2, dtype=mx.float32) / dims) * factors
+        mx.eval(self._freqs)
 
     def __call__(self, x: mx.array, offset: int | mx.array = 0) -> mx.array:
         """Rotate ``x``, ``[batch, heads, tokens, dims]``, whose first token is at position ``offset``."""
@@ -74,7 +74,7 @@ def build_model(file: GgufFile) -> Any:
             f"{file.name}: the tensors don't fit a {file.architecture} model ({detail})"
         ) from None
     _apply_rope_factors(model, arguments, file)
-    mx.eval(model.parameters())
+    evaluate(model)
     model.eval()
     return model
 
@@ -124,7 +124,7 @@ def _compact(file: GgufFile, architecture: Architecture, model: Any) -> dict[str
         else:
             values = mx.array(file.floats(name))
             weights[path] = _shifted(name, values, architecture).astype(dtype)
-    nn.quantize(
+    quantize(
         model,
         group_size=GROUP_SIZE,
         class_predicate=lambda path, _: (
@@ -136,7 +136,7 @@ def _compact(file: GgufFile, architecture: Architecture, model: Any) -> dict[str
 
 def _add_missing_biases(model: Any, weights: dict[str, mx.array]) -> None:
     """Zeros for biases that a file leaves out: mlx-lm switches all of a block's biases together."""
-    for path, value in tree_flatten(model.parameters()):
+    for path, value in parameters(model).items():
         if path.endswith(".bias") and path not in weights:
             weights[path] = mx.zeros_like(value)
 

@@ -13,7 +13,7 @@ from ..errors import LoadError
 from ..tokenizer import Tokenizer, Vocabulary
 from .gguf_file import GgufFile
 from .pre_tokenizers import PRE_TOKENIZERS, PreTokenizer
-from .vocabulary import end_of_generation, fim_tokens, hidden
+from .vocabulary import end_of_generation, fim_tokens, special_tokens
 
 SPACE = "▁"
 """What sentencepiece writes for a space."""
@@ -53,13 +53,12 @@ class _Tokens:
         self.types = types[: len(texts)]
         self.ids = {text: i for i, text in enumerate(self.texts)}
 
-    def added(self) -> list[AddedToken]:
+    def added(self, special: frozenset[int]) -> list[AddedToken]:
         """Tokens that are cut out of a text before anything else; the special ones only when asked."""
-        special = (TokenType.CONTROL, TokenType.UNKNOWN)
         return [
-            AddedToken(text, normalized=False, special=kind in special)
-            for text, kind in zip(self.texts, self.types, strict=True)
-            if kind in special or kind == TokenType.USER_DEFINED
+            AddedToken(text, normalized=False, special=i in special)
+            for i, (text, kind) in enumerate(zip(self.texts, self.types, strict=True))
+            if i in special or kind == TokenType.USER_DEFINED
         ]
 
 
@@ -85,8 +84,9 @@ def load_tokenizer(file: GgufFile) -> Tokenizer:
         raise LoadError(
             f"{file.name}: the vocabulary is damaged ({error}); convert the model again"
         ) from None
-    tokenizer.add_tokens(tokens.added())
-    return Tokenizer(tokenizer, _vocabulary(file, tokens, pieces, defaults))
+    vocabulary = _vocabulary(file, tokens, pieces, defaults)
+    tokenizer.add_tokens(tokens.added(vocabulary.special))
+    return Tokenizer(tokenizer, vocabulary)
 
 
 def _pre_tokenizer(file: GgufFile) -> PreTokenizer:
@@ -218,7 +218,7 @@ def _vocabulary(
     add_eos = file.get("tokenizer.ggml.add_eos_token", False)
     return Vocabulary(
         pieces=pieces,
-        special=hidden(tokens.ids, control, eog_ids, fim),
+        special=special_tokens(tokens.ids, control, fim),
         bos_id=bos,
         eos_id=eos,
         eog_ids=eog_ids,

@@ -74,5 +74,6 @@ def _halves(pairs: npt.NDArray[np.uint8]) -> npt.NDArray[np.float32]:
 
 def _nibbles(blocks: npt.NDArray[np.uint8]) -> npt.NDArray[np.uint8]:
     """4-bit weights in MLX's order; in a GGUF block the low halves of the bytes come first, then the high."""
-    ordered = np.concatenate([blocks & 15, blocks >> 4], axis=-1)
-    return ordered[..., 0::2] | (ordered[..., 1::2] << 4)
+    ordered: npt.NDArray[np.uint8] = np.concatenate([blocks & 15, blocks >> 4], axis=-1)
+    high = np.left_shift(ordered[..., 1::2], 4, dtype=np.uint8)
+    return np.bitwise_or(ordered[..., 0::2], high, dtype=np.uint8)

@@ -87,28 +87,31 @@ def fim_tokens(ids: Mapping[str, int], named: Mapping[str, int | None]) -> FimTo
 
 def end_of_generation(ids: Mapping[str, int], named: Iterable[int | None], fim: FimTokens) -> frozenset[int]:
     """IDs that end a generation: named ones, spelled ones, and marks of a padding, repository or file."""
+    marks = (fim.pad, fim.repo, fim.separator)
+    spelled = (ids[text] for text in _ending(ids))
+    return frozenset(token for token in (*named, *spelled, *marks) if token is not None)
+
+
+def _ending(ids: Mapping[str, int]) -> set[str]:
     texts = {text for text in END_OF_GENERATION if text in ids}
-    # Where a message consists of parts, or of tool calls, the plain end mark doesn't end the generation.
-    calls = texts & {"<|call|>", "<|calls|>"}
-    if calls and texts & {"<|return|>", "<|flush|>"}:
+    # Where a message has parts, or calls tools, the plain end mark doesn't end the generation.
+    if texts & {"<|call|>", "<|calls|>"} and texts & {"<|return|>", "<|flush|>"}:
         texts.discard("<|end|>")
     if "<|tool_response>" in texts:
         texts.discard("</s>")
-    marks = (fim.pad, fim.repo, fim.separator)
-    return frozenset(token for token in (*named, *(ids[text] for text in texts), *marks) if token is not None)
+    return texts
 
 
-def hidden(
-    ids: Mapping[str, int], control: Iterable[int], eog_ids: frozenset[int], fim: FimTokens
-) -> frozenset[int]:
-    """IDs whose text is hidden in generated output.
+def special_tokens(ids: Mapping[str, int], control: Iterable[int], fim: FimTokens) -> frozenset[int]:
+    """IDs whose text is hidden in generated output, and recognised in a prompt only when asked.
 
     Args:
         ids: the vocabulary.
-        control: tokens that the checkpoint calls control tokens or unknown.
-        eog_ids: tokens that end a generation; they are hidden though a checkpoint calls them plain.
-        fim: likewise.
+        control: tokens that the checkpoint calls control tokens or unknown; ones spelled so count too.
+        fim: the FIM tokens.
     """
     roles = (fim.prefix, fim.suffix, fim.middle, fim.pad, fim.repo, fim.separator)
-    found = {*control, *eog_ids, *(token for token in roles if token is not None)}
+    spelled = {ids[text] for spellings in FIM_SPELLINGS.values() for text in spellings if text in ids}
+    marks = {token for token in roles if token is not None and token in spelled}
+    found = {*control, *(ids[text] for text in _ending(ids)), *marks}
     return frozenset(found - {ids[text] for text in ALWAYS_SHOWN if text in ids})

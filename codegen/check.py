@@ -171,6 +171,14 @@ def _operation_rules(document: dict[str, Json], surface: str) -> Found:
         parts = identifier.split(".")
         if len(parts) < 3 or parts[0] != surface or not all(part.isidentifier() for part in parts):
             yield path, f"operationId '{identifier}' names no handler", f"Write {surface}.<module>.<function>"
+        for media, content in operation.get("requestBody", {}).get("content", {}).items():
+            if "$ref" not in content.get("schema", {}):
+                where = (*path, "requestBody", "content", media, "schema")
+                yield (
+                    where,
+                    "is a request body without a name",
+                    "Move it to components.schemas and refer to it",
+                )
         answers = operation.get("responses", {})
         if "default" not in answers and not any(code.startswith("4") for code in answers):
             yield (*path, "responses"), "lists no error response", "Add default or the 4xx answers"

@@ -8,7 +8,7 @@ from typing import Any
 from codegen.carrier import discriminator, is_struct
 from codegen.document import Json
 from codegen.render import render
-from codegen.schemas import accepts_null, deref, is_object, ref_name, request_schemas
+from codegen.schemas import accepts_null, deref, is_object, ref_name, request_bodies, request_schemas
 
 Place = tuple[str, str, str]
 """A place inside a field's value: (path, JSON type, schema name of a closed object or "")."""
@@ -27,6 +27,10 @@ def fields(surface: str, document: dict[str, Json], option_names: dict[str, str]
         for name, schema in components.items()
         if name in requests and is_struct(schema)
     }
+    for name in request_bodies(document):
+        if name not in rules:
+            body = {"$ref": f"#/components/schemas/{name}"}
+            rules[name] = [_rule("", body, {"required": [""]}, document, option_names)]
     return render("fields.py.j2", source=f"specs/{surface}.yaml", surface=surface, schemas=rules)
 
 

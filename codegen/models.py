@@ -87,9 +87,10 @@ def _template_data(carrier: Carrier) -> defaultdict[str, dict[str, Any]]:
 
 def _row(field: FieldLayout) -> dict[str, Any]:
     branches = (" | UnsetType" if field.unset else "") + (" | None" if field.null else "")
-    mutable = field.default[:1] in ("[", "{") and field.default not in ("[]", "{}")
+    factories = {"[]": "list", "{}": "dict"}
+    mutable = field.default[:1] in ("[", "{")
     if mutable:
-        default = f"default_factory=lambda: {field.default}"
+        default = f"default_factory={factories.get(field.default, f'lambda: {field.default}')}"
     else:
         default = f"default={field.default}" if field.default else ""
     renamed = ", ".join(part for part in (f"name={field.wire!r}", default) if part)

@@ -7,12 +7,13 @@ and ``help`` are required.
 
 from __future__ import annotations
 
+import textwrap
 from dataclasses import dataclass
 from typing import Any
 
 from codegen.document import Json, Path_, Problem, SpecError, Specs, nearest
 from codegen.models import docstring
-from codegen.render import render
+from codegen.render import LINE_LENGTH, render
 
 FILE = "options.yaml"
 
@@ -189,7 +190,9 @@ def _row(entry: dict[str, Json]) -> dict[str, Any]:
     }
     names = {**{key: key for key in _KEYS}, "type": "kind"}
     unset = (None, (), "")
-    shown = [f"{names[key]}={values[key]!r}" for key in _KEYS if key in values and values[key] not in unset]
+    shown = [
+        f"{names[key]}={_literal(values[key])}" for key in _KEYS if key in values and values[key] not in unset
+    ]
     return {
         "name": entry["name"],
         "annotation": annotation,
@@ -197,3 +200,11 @@ def _row(entry: dict[str, Json]) -> dict[str, Any]:
         "doc": docstring(values["help"]),
         "row": f"Option({', '.join(shown)})",
     }
+
+
+def _literal(value: Json) -> str:
+    """A value as Python source; a long text as several strings, which the formatter can't make of one."""
+    if not isinstance(value, str) or len(value) < LINE_LENGTH - 20:
+        return repr(value)
+    lines = textwrap.wrap(value, LINE_LENGTH - 20, drop_whitespace=False, break_on_hyphens=False)
+    return f"({' '.join(map(repr, lines))})"

@@ -32,13 +32,21 @@ def request_schemas(document: dict[str, Json]) -> set[str]:
     return {name for name in request_reachable(document) if is_object(every[name])}
 
 
+def request_bodies(document: dict[str, Json]) -> list[str]:
+    """Names of the schemas of the request bodies themselves, in document order."""
+    found = [
+        ref_name(media.get("schema", {}))
+        for _, _, _, operation in operations(document)
+        for media in deref(operation.get("requestBody", {}), document).get("content", {}).values()
+    ]
+    return [name for name in dict.fromkeys(found) if name is not None]
+
+
 def request_reachable(document: dict[str, Json]) -> set[str]:
     """Names of all schemas that a request body can hold, at any depth."""
-    found: set[str] = set()
-    for _, _, _, operation in operations(document):
-        for media in deref(operation.get("requestBody", {}), document).get("content", {}).values():
-            found |= reachable(media.get("schema", {}), document)
-    return found
+    return reachable(
+        {"anyOf": [{"$ref": f"#/components/schemas/{name}"} for name in request_bodies(document)]}, document
+    )
 
 
 def reachable(schema: Json, document: dict[str, Json], within: Collection[str] | None = None) -> set[str]:

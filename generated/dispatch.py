@@ -3,7 +3,7 @@
 
 from re import Pattern, compile
 
-SURFACES: tuple[str, ...] = ("native",)
+SURFACES: tuple[str, ...] = ("native", "openai")
 
 EXACT: dict[str, dict[str, str]] = {
     "/completion": {"POST": "native"},
@@ -29,8 +29,18 @@ EXACT: dict[str, dict[str, str]] = {
     "/tools": {"GET": "native", "POST": "native"},
     "/cors-proxy": {"GET": "native", "POST": "native"},
     "/": {"GET": "native"},
+    "/v1/chat/completions": {"POST": "openai"},
+    "/chat/completions": {"POST": "openai"},
+    "/v1/chat/completions/input_tokens": {"POST": "openai"},
+    "/chat/completions/input_tokens": {"POST": "openai"},
+    "/v1/completions": {"POST": "openai"},
+    "/v1/embeddings": {"POST": "openai"},
+    "/v1/models": {"GET": "openai"},
 }
 """The surface of each method, by path."""
 
-PATTERNS: tuple[tuple[Pattern[str], dict[str, str]], ...] = ((compile(r"/slots/[^/]+"), {"POST": "native"}),)
+PATTERNS: tuple[tuple[Pattern[str], dict[str, str]], ...] = (
+    (compile(r"/slots/[^/]+"), {"POST": "native"}),
+    (compile(r"/v1/models/.+"), {"GET": "openai"}),
+)
 """The same for paths with parameters; the first pattern that matches the whole path decides."""

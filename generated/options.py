@@ -456,8 +456,10 @@ class Options:
     """Not available here."""
     jinja: bool = True
     """Has no effect here."""
-    reasoning_format: str | None = None
-    """Not available here."""
+    reasoning_format: str = "deepseek"
+    """Where an answer's reasoning goes when a request doesn't say: none leaves it in the content, deepseek
+    and auto move it to reasoning_content, deepseek-legacy does both.
+    """
     reasoning: str | None = None
     """Not available here."""
     reasoning_effort: str | None = None
@@ -2841,11 +2843,14 @@ OPTION_TABLE: tuple[Option, ...] = (
         spellings=("--reasoning-format",),
         env="LLAMA_ARG_THINK",
         kind="string",
-        group="other",
+        choices=("none", "auto", "deepseek", "deepseek-legacy"),
+        default="deepseek",
+        group="generation",
         metavar="FORMAT",
-        help="Not available here.",
-        state="refused",
-        reason="Not in this build yet.",
+        help=(
+            "Where an answer's reasoning goes when a request doesn't say: none leaves it in the "
+            "content, deepseek and auto move it to reasoning_content, deepseek-legacy does both."
+        ),
     ),
     Option(
         name="reasoning",
@@ -3116,7 +3121,10 @@ OPTION_TABLE: tuple[Option, ...] = (
         default="reject",
         group="server",
         metavar="WHAT",
-        help="Reject requests with unknown fields, or accept them and report the names in X-Mlxcel-Ignored-Fields.",
+        help=(
+            "Reject requests with unknown fields, or accept them and report the names in "
+            "X-Mlxcel-Ignored-Fields."
+        ),
         state="ours",
     ),
     Option(

@@ -32,7 +32,7 @@ class FieldRule:
     """What normalising does to one property of a request body that the validator let pass.
 
     Attributes:
-        name: the key on the wire, and the name that messages use.
+        name: the key on the wire, and the name that messages use; "" is a body that isn't a closed object.
         aliases: other keys for it; the first one that is present and not null wins, ``name`` before them all.
         required: whether it must be there (under any of its names).
         nullable: whether null is accepted; it means absent, unless the field is required.

@@ -17,13 +17,15 @@ Projection: TypeAlias = dict[str, Any]
 
 class TokenizeRequest(Model, kw_only=True):
     content: str | list[str | int] | None = None
-    """A text, or texts and token IDs mixed."""
+    """A text, or texts and token IDs mixed. Nothing gives no tokens."""
     add_special: bool = False
     """Add the tokens that open and close a prompt."""
     parse_special: bool = True
     """Recognise special tokens that are spelled out."""
     with_pieces: bool = False
-    """Tell each token's text, or bytes where it isn't UTF-8."""
+    """Tell each token's text, or its bytes where it isn't UTF-8."""
+    model: str | None = None
+    """Name of the model; any name is accepted."""
 
 
 class TokenPiece(Model, kw_only=True):
@@ -32,7 +34,10 @@ class TokenPiece(Model, kw_only=True):
 
 
 class DetokenizeRequest(Model, kw_only=True):
-    tokens: list[int] | None = None
+    tokens: list[int] = field(default_factory=list)
+    """Token IDs. Nothing gives an empty text."""
+    model: str | None = None
+    """Name of the model; any name is accepted."""
 
 
 class DetokenizeResponse(Model, kw_only=True):
@@ -76,7 +81,9 @@ class NextToken(Model, kw_only=True):
     has_next_token: bool
     has_new_line: bool
     n_remain: int
+    """Tokens until the limit; -1 without one."""
     n_decoded: int
+    """Tokens generated so far."""
 
 
 class SlotAction(Model, kw_only=True):
@@ -87,6 +94,8 @@ class LoraAdapter(Model, kw_only=True):
     id: int
     path: str
     scale: float
+    task_name: str
+    prompt_prefix: str
 
 
 class InfillFile(Model, kw_only=True):
@@ -191,7 +200,7 @@ class PromptObject(Model, kw_only=True):
 
     prompt_string: str
     """The text."""
-    multimodal_data: list[str] = []
+    multimodal_data: list[str] = field(default_factory=list)
     """Images and sounds in base64. Only an empty list is accepted."""
 
 
@@ -550,7 +559,7 @@ class CompletionRequest(Model, kw_only=True):
     """Least length of a cached passage that is reused away from its place. Only 0 is accepted."""
     id_slot: int = -1
     """Slot to use; -1 is any. Numbers beyond the last slot wrap around."""
-    lora: list[LoraScale] = []
+    lora: list[LoraScale] = field(default_factory=list)
     """Adapters and their strengths for this request."""
     temperature: float = 0.8
     """Randomness of the choice; 0 always takes the likeliest token. Negative values count as 0."""
@@ -633,11 +642,11 @@ class CompletionRequest(Model, kw_only=True):
     json_schema: JsonSchema | None = None
     grammar_lazy: bool = False
     """Apply the grammar only from the first trigger on."""
-    grammar_triggers: list[GrammarTrigger] = []
+    grammar_triggers: list[GrammarTrigger] = field(default_factory=list)
     """What switches a lazy grammar on. Only an empty list is accepted."""
-    preserved_tokens: list[str] = []
+    preserved_tokens: list[str] = field(default_factory=list)
     """Special tokens whose text is shown. Only an empty list is accepted."""
-    reasoning_format: Literal["none", "auto", "deepseek", "deepseek-legacy"] | None = None
+    reasoning_format: Literal["none", "auto", "deepseek", "deepseek-legacy"] = "deepseek"
     """Where a chat answer's reasoning goes: `none` leaves it in the content, `deepseek` and `auto` move it
     to `reasoning_content`, `deepseek-legacy` does both. Changes nothing on prompt completions.
     """
@@ -659,7 +668,7 @@ class CompletionRequest(Model, kw_only=True):
     """Tokens that the model may spend on reasoning. Only -1, no limit, is accepted."""
     reasoning_budget_start_tag: str = ""
     """Text that begins the reasoning. Only an empty string is accepted."""
-    reasoning_budget_end_tags: list[str] | str = []
+    reasoning_budget_end_tags: list[str] | str = field(default_factory=list)
     """Texts that end the reasoning. Only an empty list is accepted."""
     reasoning_budget_message: str | None = None
     """Text put before the end tag when the budget is spent. Only an empty string is accepted."""
@@ -679,9 +688,12 @@ class CompletionRequest(Model, kw_only=True):
     """Hits that an n-gram needs to be drafted. No effect."""
     prompt: Prompt
     return_tokens: bool = False
-    """List the generated token IDs in the answer."""
-    response_fields: list[str] = []
-    """Keys to answer with in place of the whole object; a slash leads into nested objects."""
+    """List the generated token IDs in the answer. In a stream they are always there."""
+    response_fields: list[str] = field(default_factory=list)
+    """Keys to answer with in place of the whole object. A path such as `timings/predicted_n` leads into
+    nested objects and becomes a key as it is written; one that leads nowhere is left out. An empty list
+    is the whole object.
+    """
 
 
 class EmbeddingRequest(Model, kw_only=True):
@@ -693,6 +705,7 @@ class EmbeddingRequest(Model, kw_only=True):
     encoding_format: Literal["float", "base64"] = "float"
     """Numbers, or little-endian float32 in base64."""
     dimensions: int | None = None
+    """Length of the vectors. Only the model's own is accepted."""
 
 
 class DefaultSettings(Model, kw_only=True):
@@ -753,7 +766,7 @@ class InfillRequest(Model, kw_only=True):
     """Least length of a cached passage that is reused away from its place. Only 0 is accepted."""
     id_slot: int = -1
     """Slot to use; -1 is any. Numbers beyond the last slot wrap around."""
-    lora: list[LoraScale] = []
+    lora: list[LoraScale] = field(default_factory=list)
     """Adapters and their strengths for this request."""
     temperature: float = 0.8
     """Randomness of the choice; 0 always takes the likeliest token. Negative values count as 0."""
@@ -836,18 +849,62 @@ class InfillRequest(Model, kw_only=True):
     json_schema: JsonSchema | None = None
     grammar_lazy: bool = False
     """Apply the grammar only from the first trigger on."""
-    grammar_triggers: list[GrammarTrigger] = []
+    grammar_triggers: list[GrammarTrigger] = field(default_factory=list)
     """What switches a lazy grammar on. Only an empty list is accepted."""
-    preserved_tokens: list[str] = []
+    preserved_tokens: list[str] = field(default_factory=list)
     """Special tokens whose text is shown. Only an empty list is accepted."""
+    reasoning_format: Literal["none", "auto", "deepseek", "deepseek-legacy"] = "deepseek"
+    """Where a chat answer's reasoning goes: `none` leaves it in the content, `deepseek` and `auto` move it
+    to `reasoning_content`, `deepseek-legacy` does both. Changes nothing on prompt completions.
+    """
+    chat_format: int = 0
+    """Number of a chat format to parse the answer by. Only 0, plain content, is accepted."""
+    chat_parser: str = ""
+    """Serialized parser for the answer. Only an empty string is accepted."""
+    generation_prompt: str = ""
+    """Text that the template puts before the answer. Only an empty string is accepted."""
+    parse_tool_calls: bool = False
+    """Read tool calls out of the answer. Only `false` is accepted."""
+    continue_final_message: bool | str = False
+    """Continue the last message instead of answering it. Only `false` is accepted."""
+    echo: bool = False
+    """Repeat a continued message in the answer. Nothing is continued in this build."""
+    reasoning_control: bool = False
+    """Let a later request end the reasoning of this one. Only `false` is accepted."""
+    reasoning_budget_tokens: int = -1
+    """Tokens that the model may spend on reasoning. Only -1, no limit, is accepted."""
+    reasoning_budget_start_tag: str = ""
+    """Text that begins the reasoning. Only an empty string is accepted."""
+    reasoning_budget_end_tags: list[str] | str = field(default_factory=list)
+    """Texts that end the reasoning. Only an empty list is accepted."""
+    reasoning_budget_message: str | None = None
+    """Text put before the end tag when the budget is spent. Only an empty string is accepted."""
+    speculative_n_max: int | None = field(name="speculative.n_max", default=None)
+    """Most tokens to draft. No effect."""
+    speculative_n_min: int | None = field(name="speculative.n_min", default=None)
+    """Fewest tokens to draft. No effect."""
+    speculative_p_min: float | None = field(name="speculative.p_min", default=None)
+    """Least probability of a drafted token. No effect."""
+    speculative_type: str | None = field(name="speculative.type", default=None)
+    """Kind of drafting. No effect."""
+    speculative_ngram_size_n: int | None = field(name="speculative.ngram_size_n", default=None)
+    """Length of the n-gram that is looked up. No effect."""
+    speculative_ngram_size_m: int | None = field(name="speculative.ngram_size_m", default=None)
+    """Length of the n-gram that is drafted. No effect."""
+    speculative_ngram_min_hits: int | None = field(name="speculative.ngram_min_hits", default=None)
+    """Hits that an n-gram needs to be drafted. No effect."""
     input_prefix: str
     """Text before the gap."""
     input_suffix: str
     """Text after the gap."""
-    input_extra: list[InfillFile] | None = None
+    input_extra: list[InfillFile] = field(default_factory=list)
     """Other files, for context."""
     prompt: str | None = None
     """What has been typed in the gap."""
+    return_tokens: bool = False
+    """As for a completion."""
+    response_fields: list[str] = field(default_factory=list)
+    """As for a completion."""
 
 
 class ModelList(Model, kw_only=True):
@@ -915,13 +972,18 @@ class CompletionChunk(Model, kw_only=True):
     """One step of a stream."""
 
     index: int
+    """Which of the request's completions this belongs to."""
     content: str
     """Text that may be shown now; empty while it may begin a stop string."""
     tokens: list[int]
+    """IDs of its tokens."""
     stop: bool = False
     id_slot: int
+    """Always -1 here."""
     tokens_predicted: int
+    """Tokens generated so far."""
     tokens_evaluated: int
+    """Tokens of the prompt."""
     timings: Timings | UnsetType = UNSET
     prompt_progress: PromptProgress | UnsetType = UNSET
     completion_probabilities: list[TokenProbabilities] | UnsetType = UNSET
@@ -930,23 +992,38 @@ class CompletionChunk(Model, kw_only=True):
 class Props(Model, kw_only=True):
     default_generation_settings: DefaultSettings
     total_slots: int
+    """How many requests run at a time."""
     model_alias: str
+    """Name under which the model is served."""
     model_ftype: str
+    """How the weights are stored."""
     model_path: str
+    """Where the model was loaded from."""
     modalities: Modalities
     media_marker: str
+    """Text that stands for a medium in a prompt."""
     endpoint_slots: bool
+    """Whether `/slots` is on."""
     endpoint_props: bool
+    """Whether `POST /props` is on."""
     endpoint_metrics: bool
+    """Whether `/metrics` is on."""
     ui: bool
+    """Whether there is a chat page."""
     ui_settings: UiSettings
     chat_template: str
+    """The Jinja template of conversations."""
     chat_template_caps: TemplateCapabilities
     bos_token: str
+    """Text of the token that opens a prompt."""
     eos_token: str
+    """Text of the token that ends an answer."""
     build_info: str
+    """Name of this build."""
     is_sleeping: bool
+    """Whether the model is unloaded for want of requests."""
     cors_proxy_enabled: bool
+    """Whether `/cors-proxy` is on."""
 
 
 class Completion(Model, kw_only=True):
@@ -1018,9 +1095,11 @@ class ApplyTemplateRequest(Model, kw_only=True):
     reasoning_effort: Literal["none", "minimal", "low", "medium", "high", "xhigh", "max"] | None = None
     """Handed to the chat template under this name; templates that don't know it ignore it."""
     response_format: ResponseFormat | None = None
-    tools: list[ChatTool] = []
+    tools: list[ChatTool] = field(default_factory=list)
     """Functions that the model may call. Only an empty list is accepted."""
     tool_choice: Literal["none", "auto", "required"] | NamedToolChoice = "none"
     """Whether a function is called, and which. Only `none` is accepted."""
     parallel_tool_calls: bool | None = None
     """Whether several functions may be called at once. No effect without tools."""
+    model: str | None = None
+    """Name of the model; any name is accepted."""

@@ -490,6 +490,7 @@ OPERATIONS: tuple[Operation, ...] = (
             ),
         ),
         requires=("slot-save",),
+        state="refused",
     ),
     Operation(
         operation_id="native.metrics.read",
@@ -539,6 +540,7 @@ OPERATIONS: tuple[Operation, ...] = (
         schema="RerankRequest",
         body_required=True,
         requires=("rerank",),
+        state="refused",
     ),
     Operation(
         operation_id="native.rerank.create.alias",
@@ -549,6 +551,7 @@ OPERATIONS: tuple[Operation, ...] = (
         schema="RerankRequest",
         body_required=True,
         requires=("rerank",),
+        state="refused",
     ),
     Operation(
         operation_id="native.rerank.create.alias2",
@@ -559,6 +562,7 @@ OPERATIONS: tuple[Operation, ...] = (
         schema="RerankRequest",
         body_required=True,
         requires=("rerank",),
+        state="refused",
     ),
     Operation(
         operation_id="native.rerank.create.alias3",
@@ -569,6 +573,7 @@ OPERATIONS: tuple[Operation, ...] = (
         schema="RerankRequest",
         body_required=True,
         requires=("rerank",),
+        state="refused",
     ),
     Operation(
         operation_id="native.streams.lookup",
@@ -607,5 +612,6 @@ OPERATIONS: tuple[Operation, ...] = (
         method="GET",
         path="/",
         handler="mlxcel.handlers.native.root:landing",
+        state="ours",
     ),
 )

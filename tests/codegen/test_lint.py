@@ -293,6 +293,14 @@ RULES: dict[str, Rule] = {
         problem="is an optional request field that refuses null",
         remedy="Add nullable: true beside a type (null inside an enum), or list it in required",
     ),
+    "request body without a name": Rule(
+        file="openai.yaml",
+        old='schema: {$ref: "#/components/schemas/ChatRequest"}',
+        new="schema: {type: string}",
+        at="specs/openai.yaml: paths./v1/chat/completions.post.requestBody.content.application/json.schema",
+        problem="is a request body without a name",
+        remedy="Move it to components.schemas and refer to it",
+    ),
     "operation without error responses": Rule(
         file="openai.yaml",
         old='        404: {$ref: "common.yaml#/components/responses/Error"}\n',

@@ -26,10 +26,3 @@ class Context:
     aliases: tuple[str, ...]
     started_at: int
 
-
-@dataclass(frozen=True, slots=True)
-class Text:
-    """An answer that isn't JSON."""
-
-    body: str
-    media_type: str

@@ -4,14 +4,15 @@ from __future__ import annotations
 
 import asyncio
 import logging
+import time
 from collections.abc import AsyncIterator, Coroutine
+from dataclasses import dataclass
 from typing import Any
 
 import msgspec
 from starlette.types import Receive, Send
 
 from mlxcel.engine.errors import EngineError
-from mlxcel.handlers.context import Text
 from mlxcel.handlers.errors import ApiError
 
 logger = logging.getLogger(__name__)
@@ -35,9 +36,9 @@ async def send_error(send: Send, error: ApiError) -> None:
     await send_json(send, error.status, error.envelope(), headers)
 
 
-async def send_text(send: Send, text: Text) -> None:
+async def send_text(send: Send, text: str, media_type: str) -> None:
     """Answer with something that isn't JSON."""
-    await _send_whole(send, 200, text.body.encode(), text.media_type.encode(), [])
+    await _send_whole(send, 200, text.encode(), f"{media_type}; charset=utf-8".encode(), [])
 
 
 async def _send_whole(send: Send, status: int, body: bytes, media_type: bytes, headers: Headers) -> None:
@@ -46,43 +47,72 @@ async def _send_whole(send: Send, status: int, body: bytes, media_type: bytes, h
     await send({"type": "http.response.body", "body": body})
 
 
+@dataclass(frozen=True, slots=True)
+class StreamStyle:
+    """How a stream is written: ``done`` ends it with ``data: [DONE]``; a comment is sent after ``ping`` silent seconds."""
+
+    error: type[ApiError]
+    done: bool
+    ping: float = 0.0
+
+
 async def send_events(
-    send: Send, receive: Receive, items: AsyncIterator[Any], *, done: bool, error: type[ApiError], headers: Headers
+    send: Send, receive: Receive, items: AsyncIterator[Any], style: StreamStyle, headers: Headers
 ) -> None:
     """Answer with one event an item, each sent at once.
 
     The iterator is closed when the client goes away. What fails half-way becomes a last event with the error.
-
-    Args:
-        done: end with ``data: [DONE]``.
     """
     start = [(b"content-type", EVENTS), (b"cache-control", b"no-cache"), (b"x-accel-buffering", b"no"), *headers]
     await send({"type": "http.response.start", "status": 200, "headers": start})
 
+    writer = _EventWriter(send)
+
     async def pump() -> None:
         try:
             async for item in items:
-                await _send_event(send, encode(item))
-        except (ApiError, EngineError) as failure:
-            await _send_event(send, encode(in_surface(failure, error).envelope()))
+                await writer.event(encode(item))
         except Exception as failure:
-            logger.exception("a stream failed")
-            await _send_event(send, encode(in_surface(failure, error).envelope()))
+            if not isinstance(failure, ApiError | EngineError):
+                logger.exception("a stream failed")
+            await writer.event(encode(in_surface(failure, style.error).envelope()))
         else:
-            if done:
-                await _send_event(send, b"[DONE]")
+            if style.done:
+                await writer.event(b"[DONE]")
         await send({"type": "http.response.body", "body": b""})
 
+    pings = asyncio.ensure_future(writer.ping(style.ping)) if style.ping > 0 else None
     try:
         await unless_gone(pump(), receive)
     finally:
+        if pings is not None:
+            pings.cancel()
         close = getattr(items, "aclose", None)
         if close is not None:
             await close()
 
 
-async def _send_event(send: Send, data: bytes) -> None:
-    await send({"type": "http.response.body", "body": b"data: " + data + b"\n\n", "more_body": True})
+class _EventWriter:
+    """Writes events, and comments while there are none, so that nobody between takes the stream for dead."""
+
+    def __init__(self, send: Send) -> None:
+        self._send = send
+        self._wrote = time.monotonic()
+
+    async def event(self, data: bytes) -> None:
+        await self._write(b"data: " + data + b"\n\n")
+
+    async def ping(self, interval: float) -> None:
+        while True:
+            silence = time.monotonic() - self._wrote
+            if silence >= interval:
+                await self._write(b":\n\n")
+                silence = 0.0
+            await asyncio.sleep(interval - silence)
+
+    async def _write(self, block: bytes) -> None:
+        self._wrote = time.monotonic()
+        await self._send({"type": "http.response.body", "body": block, "more_body": True})
 
 
 def in_surface(failure: Exception, error: type[ApiError]) -> ApiError:

@@ -14,10 +14,19 @@ from starlette.types import Receive, Scope, Send
 
 from mlxcel.engine.errors import EngineError
 from mlxcel.generated.runtime import Operation
-from mlxcel.handlers.context import Context, Text
+from mlxcel.handlers.context import Context
 from mlxcel.handlers.errors import ApiError
 
-from .answers import Headers, in_surface, send_error, send_events, send_json, send_text, unless_gone
+from .answers import (
+    Headers,
+    StreamStyle,
+    in_surface,
+    send_error,
+    send_events,
+    send_json,
+    send_text,
+    unless_gone,
+)
 from .body import BodyValidator, parse, read
 from .features import missing_feature
 from .normalise import Normaliser, Rules
@@ -79,8 +88,10 @@ class Endpoint:
         validator: BodyValidator | None,
         error: type[ApiError],
         runtime: Runtime,
+        media_type: str,
     ) -> None:
         self.operation = operation
+        self._media_type = media_type
         self._handler = bind(operation)
         self._rules = rules
         self._reader = reader
@@ -135,11 +146,12 @@ class Endpoint:
             result = await (unless_gone(work, receive) if self._may_wait else work)
         except EngineError as error:
             return await send_error(send, in_surface(error, self._error))
-        if isinstance(result, Text):
-            return await send_text(send, result)
+        if isinstance(result, str) and self._media_type.startswith("text/"):
+            return await send_text(send, result, self._media_type)
         if isinstance(result, AsyncIterator):
-            done = self.operation.done
-            return await send_events(send, receive, result, done=done, error=self._error, headers=headers)
+            ping = float(getattr(admitted.arguments[0], "sse_ping_interval", 0) or 0)
+            style = StreamStyle(self._error, self.operation.done, ping)
+            return await send_events(send, receive, result, style, headers)
         return await send_json(send, 200, result, headers)
 
 

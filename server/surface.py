@@ -62,7 +62,11 @@ def build_surface(
             else None
         )
         reader = ParameterReader(operation, spec, schemas, error)
-        endpoints[operation.operation_id] = Endpoint(operation, rules, reader, validator, error, runtime)
+        answers = spec["responses"].get("200", {}).get("content", {})
+        media_type = next(iter(answers), "application/json")
+        endpoints[operation.operation_id] = Endpoint(
+            operation, rules, reader, validator, error, runtime, media_type
+        )
     app = _SurfaceApp(name, resolver=_TableResolver(endpoints), middlewares=MIDDLEWARES)
     app.add_api(document, base_path="", name=name)
     _install_errors(app, error)

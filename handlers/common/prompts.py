@@ -38,13 +38,14 @@ async def tokenize_prompts(engine: Engine, prompt: Any, *, field: str = "prompt"
 async def _one(engine: Engine, prompt: Any, field: str) -> tuple[int, ...]:
     if isinstance(prompt, str):
         return tuple(await engine.tokenize(prompt, add_special=True, parse_special=True))
-    if isinstance(prompt, dict) and isinstance(prompt.get("prompt_string"), str):
-        if prompt.get("multimodal_data"):
-            raise UnsupportedError(f"Field '{field}.multimodal_data': this model takes text only")
-        return tuple(await engine.tokenize(prompt["prompt_string"], add_special=True, parse_special=True))
     if isinstance(prompt, list) and all(isinstance(part, str) or is_token(part) for part in prompt):
         return await tokenize_mixed(engine, prompt, add_special=True, parse_special=True)
-    raise InvalidRequestError(f"Field '{field}': {PROMPT_FORMS}", field)
+    text = getattr(prompt, "prompt_string", None)
+    if not isinstance(text, str):
+        raise InvalidRequestError(f"Field '{field}': {PROMPT_FORMS}", field)
+    if prompt.multimodal_data:
+        raise UnsupportedError(f"Field '{field}.multimodal_data': this model takes text only; leave it out")
+    return tuple(await engine.tokenize(text, add_special=True, parse_special=True))
 
 
 async def tokenize_mixed(

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import math
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import fields
 from typing import Any
 
@@ -36,7 +36,7 @@ def sampling_settings(request: Any, tokenizer: Tokenizer) -> SamplingSettings:
         **{name: getattr(request, name) for name in _COPIED},
         # The reference's seed is unsigned: negatives wrap, and -1 becomes the value that asks for a random one.
         seed=request.seed % 2**32,
-        samplers=resolve_samplers(request.samplers),
+        samplers=sampler_names(request.samplers),
         logit_bias=tuple(biases),
         dry_base=request.dry_base if request.dry_base >= 1.0 else DEFAULT_DRY_BASE,
         dry_sequence_breakers=tuple(request.dry_sequence_breakers),
@@ -44,6 +44,15 @@ def sampling_settings(request: Any, tokenizer: Tokenizer) -> SamplingSettings:
         # A grammar wins where both are given, as recorded.
         json_schema=_schema_text(request.json_schema) if not request.grammar else None,
     )
+
+
+def sampler_names(value: str | Sequence[str]) -> tuple[str, ...]:
+    """Canonical names in order, from a list, a string of letters, or the command line's names between semicolons.
+
+    Raises:
+        InvalidRequestError: a sampler is unknown.
+    """
+    return resolve_samplers(value.split(";") if isinstance(value, str) and ";" in value else value)
 
 
 def _schema_text(schema: Any) -> str | None:

@@ -8,7 +8,7 @@ from typing import Any
 
 from mlxcel.engine.types import GenerationRequest
 
-from ..common.figures import float32
+from .figures import float32
 
 LISTS = frozenset(
     ["dry_sequence_breakers", "stop", "logit_bias", "grammar", "grammar_lazy", "grammar_triggers", "preserved_tokens"]
@@ -24,6 +24,8 @@ class SurfaceSettings:
     timings_per_token: bool = False
     reasoning_format: str = "deepseek"
     grammar_lazy: bool = False
+    chat_format: str = "Content-only"
+    generation_prompt: str = ""
     lora: tuple[dict[str, Any], ...] = ()
 
 
@@ -73,10 +75,10 @@ def generation_settings(request: GenerationRequest, surface: SurfaceSettings) ->
         "grammar_lazy": surface.grammar_lazy,
         "grammar_triggers": [],
         "preserved_tokens": [],
-        "chat_format": "Content-only",
+        "chat_format": surface.chat_format,
         "reasoning_format": surface.reasoning_format,
         "reasoning_in_content": False,
-        "generation_prompt": "",
+        "generation_prompt": surface.generation_prompt,
         "samplers": list(s.samplers),
         "speculative.types": "none",
         "timings_per_token": surface.timings_per_token,

@@ -24,7 +24,7 @@ ROOT = Path(__file__).resolve().parent.parent.parent
 
 @pytest.fixture(scope="module")
 def committed() -> dict[str, str]:
-    return compile_specs(ROOT / "specs", None)
+    return compile_specs(ROOT / "specs", ROOT)
 
 
 @pytest.fixture

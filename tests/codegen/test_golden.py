@@ -52,7 +52,7 @@ def test_output_does_not_depend_on_the_hash_seed(tmp_path: Path, seed: str) -> N
 
 
 def test_generated_code_is_clean() -> None:
-    options = ("--isolated", "--line-length", "110", "--target-version", "py311", str(GOLDEN))
+    options = ("--isolated", "--no-cache", "--line-length", "110", "--target-version", "py311", str(GOLDEN))
     rules = ("--select", "E,F,W,I,UP,B,SIM,RUF")
     for command in (("check", *rules, *options), ("format", "--check", *options)):
         done = run("-m", "ruff", *command, cwd=HERE)

@@ -193,7 +193,9 @@ class BatchCache:
                     if contiguous
                     else mx.take(buffer[row : row + 1], mx.array(columns), axis=2)
                 )
-                target = mx.zeros((1, buffer.shape[1], round_up(max(length, 1)), buffer.shape[3]), buffer.dtype)
+                target = mx.zeros(
+                    (1, buffer.shape[1], round_up(max(length, 1)), buffer.shape[3]), buffer.dtype
+                )
                 target[..., :length, :] = picked
                 setattr(theirs, name, target)
             theirs.offset = length

@@ -194,7 +194,12 @@ class Engine:
                 future.cancel()
 
     def _embedding_job(
-        self, index: int, tokens: tuple[int, ...], pooling: Pooling, norm: int, future: asyncio.Future[Embedding]
+        self,
+        index: int,
+        tokens: tuple[int, ...],
+        pooling: Pooling,
+        norm: int,
+        future: asyncio.Future[Embedding],
     ) -> Callable[[], None]:
         loop = future.get_loop()
 

@@ -16,7 +16,7 @@ def pool(states: Floats, pooling: Pooling) -> Floats:
         case "none":
             return states
         case "mean":
-            return states.mean(axis=0, keepdims=True, dtype=np.float32)
+            return np.asarray(states.mean(axis=0, keepdims=True), np.float32)
         case "cls":
             return states[:1]
         case "last":

@@ -12,6 +12,8 @@ import numpy.typing as npt
 from .batch import BatchCache
 from .cache import SequenceCache
 
+Floats = npt.NDArray[np.float32]
+
 
 class Runner:
     """Calls an mlx-lm model. Every method runs on the engine's thread and returns evaluated values.
@@ -34,7 +36,7 @@ class Runner:
         """An empty decode batch."""
         return BatchCache(self.n_layers)
 
-    def prefill(self, cache: SequenceCache, tokens: Sequence[int], *, last: bool) -> npt.NDArray[np.float32] | None:
+    def prefill(self, cache: SequenceCache, tokens: Sequence[int], *, last: bool) -> Floats | None:
         """Evaluate ``tokens`` behind what ``cache`` holds.
 
         Returns:
@@ -47,19 +49,26 @@ class Runner:
             return None
         logits = self._head(hidden[:, -1, :]).astype(mx.float32)
         mx.eval(logits, cache.arrays())
-        return np.asarray(logits)[0]
+        values: Floats = _numpy(logits)[0]
+        return values
 
-    def decode(self, batch: BatchCache, tokens: Sequence[int]) -> npt.NDArray[np.float32]:
+    def decode(self, batch: BatchCache, tokens: Sequence[int]) -> Floats:
         """Append one token to each row of ``batch``; return logits of shape ``[rows, n_vocab]``."""
         batch.begin()
-        hidden = self._body(mx.array(tokens)[:, None], batch.layers)
+        hidden = self._body(mx.array(list(tokens))[:, None], batch.layers)
         logits = self._head(hidden[:, -1, :]).astype(mx.float32)
         mx.eval(logits)
         batch.end()
-        return np.asarray(logits)
+        return _numpy(logits)
 
-    def hidden_states(self, tokens: Sequence[int]) -> npt.NDArray[np.float32]:
+    def hidden_states(self, tokens: Sequence[int]) -> Floats:
         """The normalised states of the last layer for a text of its own, shape ``[n_tokens, n_embd]``."""
         hidden = self._body(mx.array([list(tokens)]), self.new_sequence().layers).astype(mx.float32)
         mx.eval(hidden)
-        return np.asarray(hidden)[0]
+        values: Floats = _numpy(hidden)[0]
+        return values
+
+
+def _numpy(values: mx.array) -> Floats:
+    """An evaluated array as numpy sees it; on the CPU nothing is copied."""
+    return np.asarray(values)

@@ -219,4 +219,3 @@ class Scheduler:
 
 def _wrapped(error: Exception) -> EngineError:
     return error if isinstance(error, EngineError) else GenerationError(f"generation failed: {error}")
-

@@ -114,9 +114,11 @@ class Sequence:
         if room <= 0:
             self.truncated = True
             self._stop("limit")
-        elif 0 <= request.n_predict <= len(self.tokens) or self._text.indent_ended:
-            self._stop("limit")
-        elif new_line and 0 < request.t_max_predict_ms < (self._newest - self._generating) * 1000:
+        elif (
+            0 <= request.n_predict <= len(self.tokens)
+            or self._text.indent_ended
+            or (new_line and 0 < request.t_max_predict_ms < (self._newest - self._generating) * 1000)
+        ):
             self._stop("limit")
 
     def _stop(self, stop_type: StopType, word: str = "") -> None:

@@ -25,4 +25,3 @@ class Context:
     alias: str
     aliases: tuple[str, ...]
     started_at: int
-

@@ -49,7 +49,10 @@ async def _send_whole(send: Send, status: int, body: bytes, media_type: bytes, h
 
 @dataclass(frozen=True, slots=True)
 class StreamStyle:
-    """How a stream is written: ``done`` ends it with ``data: [DONE]``; a comment is sent after ``ping`` silent seconds."""
+    """How a stream is written.
+
+    ``done`` ends it with ``data: [DONE]``; after ``ping`` silent seconds (0: never) a comment is sent.
+    """
 
     error: type[ApiError]
     done: bool
@@ -63,7 +66,12 @@ async def send_events(
 
     The iterator is closed when the client goes away. What fails half-way becomes a last event with the error.
     """
-    start = [(b"content-type", EVENTS), (b"cache-control", b"no-cache"), (b"x-accel-buffering", b"no"), *headers]
+    start = [
+        (b"content-type", EVENTS),
+        (b"cache-control", b"no-cache"),
+        (b"x-accel-buffering", b"no"),
+        *headers,
+    ]
     await send({"type": "http.response.start", "status": 200, "headers": start})
 
     writer = _EventWriter(send)

@@ -79,7 +79,9 @@ class BodyValidator:
     validator: jsonschema_rs.Draft202012Validator
 
     @classmethod
-    def build(cls, schemas: SchemaSet, name: str, error: type[ApiError], *, report_unknown: bool) -> BodyValidator:
+    def build(
+        cls, schemas: SchemaSet, name: str, error: type[ApiError], *, report_unknown: bool
+    ) -> BodyValidator:
         """Compile the validator."""
         return cls(schemas, name, error, report_unknown, schemas.validator(name))
 

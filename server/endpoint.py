@@ -124,7 +124,9 @@ class Endpoint:
             request = msgspec.convert(values, self.operation.request)
         except msgspec.ValidationError as error:
             # The validator let it pass, so this is a difference between schema and model: not the client's fault.
-            raise self._error(500, f"internal error: the request's model refuses a valid body ({error})") from error
+            raise self._error(
+                500, f"internal error: the request's model refuses a valid body ({error})"
+            ) from error
         return Admitted((request, context), parameters, ignored)
 
     def _require_features(self, context: Context) -> None:
@@ -133,7 +135,9 @@ class Endpoint:
             if sentence is not None:
                 raise self._error(501, sentence)
         if self.operation.state == "refused":
-            raise self._error(501, f"{self.operation.method} {self.operation.path} is not supported by this build")
+            raise self._error(
+                501, f"{self.operation.method} {self.operation.path} is not supported by this build"
+            )
 
     def _normaliser(self, context: Context) -> Normaliser:
         return Normaliser(self._rules, self._error, context.options, context.engine.n_slots)
@@ -159,4 +163,6 @@ def _ignored_header(names: list[str]) -> Headers:
     if not names:
         return []
     value = ",".join(quote(name, safe="[].") for name in names)
-    return [(IGNORED_FIELDS, value[:IGNORED_CAP].rpartition(",")[0].encode() if len(value) > IGNORED_CAP else value.encode())]
+    if len(value) > IGNORED_CAP:
+        value = value[:IGNORED_CAP].rpartition(",")[0]
+    return [(IGNORED_FIELDS, value.encode())]

@@ -50,12 +50,17 @@ def _kind(error: jsonschema_rs.ValidationError) -> str:
     return type(error.kind).__name__.rsplit("_", 1)[-1]
 
 
+def _detail(error: jsonschema_rs.ValidationError) -> Any:
+    """What the validator says of the error; its type stubs leave the members of each kind out."""
+    return error.kind
+
+
 def _innermost(error: jsonschema_rs.ValidationError) -> jsonschema_rs.ValidationError:
     """Descend into unions: the fault is in the branch that the value was meant for."""
     if _kind(error) not in ("AnyOf", "OneOfNotValid"):
         return error
     here = len(error.instance_path)
-    branches = [branch for branch in error.kind.context if branch]
+    branches: list[list[jsonschema_rs.ValidationError]] = [b for b in _detail(error).context if b]
     tags = [e for branch in branches for e in branch if _is_tag(e, here)]
     if branches and all(any(_is_tag(e, here) for e in branch) for branch in branches):
         # No branch knows this discriminator value.
@@ -79,11 +84,11 @@ def _fault(error: jsonschema_rs.ValidationError, body: Any, schemas: SchemaSet, 
     path = tuple(error.instance_path)
     kind = _kind(error)
     if kind == "AdditionalProperties":
-        unknown = tuple(error.kind.unexpected)
+        unknown = tuple(_detail(error).unexpected)
         known = schemas.properties_at(name, list(path))
         return Fault(path, _unknown_message(dotted((*path, unknown[0])), unknown[0], known), unknown)
     if kind == "Required":
-        missing = (*path, str(error.kind.property))
+        missing = (*path, str(_detail(error).property))
         return Fault(missing, f"Field '{dotted(missing)}': is required but missing")
     return Fault(path, _prefixed(path, _expectation(error, kind, _value_at(body, path))))
 
@@ -113,7 +118,7 @@ def _value_at(body: Any, path: tuple[str | int, ...]) -> Any:
 
 def _expectation(error: jsonschema_rs.ValidationError, kind: str, value: Any) -> str:
     """What would be right, in the reference's words where it has some."""
-    details = error.kind
+    details = _detail(error)
     got = JSON_TYPES.get(type(value), "null")
     match kind:
         case "Type":

@@ -8,16 +8,20 @@ import socket
 import sys
 import threading
 import time
+from dataclasses import replace
 from importlib import metadata
 from pathlib import Path
+from typing import cast
 
 import uvicorn
 from rich.console import Console
 
 from mlxcel.engine.engine import Engine, EngineOptions
-from mlxcel.engine.errors import EngineError
+from mlxcel.engine.errors import EngineError, InvalidRequestError
 from mlxcel.engine.loading import load
+from mlxcel.engine.types import Pooling
 from mlxcel.generated.options import Options
+from mlxcel.handlers.common.sampling import sampler_names
 from mlxcel.handlers.context import Context
 
 from .application import build
@@ -33,7 +37,7 @@ LEVELS = {0: logging.CRITICAL, 1: logging.ERROR, 2: logging.WARNING, 3: logging.
 def main() -> None:
     """The console script. Ends the process with status 1 when a setting or the model can't be used."""
     try:
-        options = parse(sys.argv[1:], os.environ)
+        options = resolved(parse(sys.argv[1:], os.environ))
         if options.help:
             print_help(Console())
             return
@@ -45,6 +49,32 @@ def main() -> None:
     except (SettingsError, EngineError, BindingError) as error:
         print(f"mlxcel-serve: {error}", file=sys.stderr)
         sys.exit(1)
+
+
+def resolved(options: Options) -> Options:
+    """Options that stand for others, put into their place.
+
+    Raises:
+        SettingsError: a file can't be read, or a sampler is unknown.
+    """
+    if options.sampler_seq:
+        options = replace(options, samplers=options.sampler_seq)
+    if options.grammar_file:
+        options = replace(options, grammar=_read("--grammar-file", options.grammar_file))
+    if options.chat_template_file:
+        options = replace(options, chat_template=_read("--chat-template-file", options.chat_template_file))
+    try:
+        sampler_names(options.samplers)
+    except InvalidRequestError as error:
+        raise SettingsError(f"--samplers {options.samplers}: {error.message}") from None
+    return options
+
+
+def _read(option: str, name: str) -> str:
+    try:
+        return Path(name).read_text(encoding="utf-8")
+    except (OSError, UnicodeDecodeError) as error:
+        raise SettingsError(f"{option} {name}: can't be read ({error})") from None
 
 
 def _configure_logging(options: Options) -> None:
@@ -126,20 +156,11 @@ def load_engine(options: Options) -> Engine:
             n_parallel=options.parallel,
             n_ctx=options.ctx_size,
             n_batch=options.batch_size,
-            pooling=options.pooling,
+            pooling=cast(Pooling | None, options.pooling),
             prompt_similarity=options.slot_prompt_similarity,
-            chat_template=_chat_template(options),
+            chat_template=options.chat_template,
         ),
     )
-
-
-def _chat_template(options: Options) -> str | None:
-    if options.chat_template_file:
-        try:
-            return Path(options.chat_template_file).read_text(encoding="utf-8")
-        except (OSError, UnicodeDecodeError) as error:
-            raise EngineError(f"--chat-template-file {options.chat_template_file}: can't be read ({error})") from None
-    return options.chat_template
 
 
 def make_context(engine: Engine, options: Options, started_at: int) -> Context:

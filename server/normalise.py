@@ -1,4 +1,4 @@
-"""From a valid body to the values a handler gets: what the spec says of aliases, nulls, ranges and defaults, applied."""
+"""From a valid body to a handler's values: aliases, nulls, ranges and defaults, as the spec has them."""
 
 from __future__ import annotations
 
@@ -57,7 +57,9 @@ class Normaliser:
             raise self.error(501, _refusal(path, rule), field=path)
         if rule.maximum_from == "slots" and value > self.n_slots:
             raise self.error(
-                400, f"Field '{path}': Value must be between 1 <= value <= {self.n_slots}, but got {value}", field=path
+                400,
+                f"Field '{path}': Value must be between 1 <= value <= {self.n_slots}, but got {value}",
+                field=path,
             )
         if rule.clamp is not None:
             value = _clamped(value, *rule.clamp)
@@ -114,4 +116,3 @@ def _clamped(value: Any, low: float | None, high: float | None) -> Any:
     if high is not None and value > high:
         value = type(value)(high)
     return value
-

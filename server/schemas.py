@@ -9,7 +9,9 @@ import jsonschema_rs
 Json = Any
 Schema = dict[str, Any]
 
-ANNOTATIONS = frozenset({"discriminator", "xml", "externalDocs", "example", "deprecated", "readOnly", "writeOnly"})
+ANNOTATIONS = frozenset(
+    {"discriminator", "xml", "externalDocs", "example", "deprecated", "readOnly", "writeOnly"}
+)
 LITERALS = frozenset({"enum", "const", "default"})
 NAMED = frozenset({"properties", "patternProperties"})
 

@@ -1,7 +1,7 @@
 """One API as a Connexion app: routed and validated from its bundled document.
 
-Connexion reads the document, resolves operation IDs and builds the route tree. Its stock per-request work (reflection, a
-second parse, a validator built anew) is replaced through its own extension points; each override is tested by
+Connexion reads the document, resolves operation IDs and builds the route tree. Its stock per-request work
+(reflection, a second parse, a validator built anew) is replaced through its own extension points; each override is tested by
 itself, and the version is pinned.
 """
 
@@ -73,7 +73,7 @@ def build_surface(
     # Connexion builds its stack at the first request; here a mistake must end start-up.
     stack = app.middleware
     stack.app, stack.middleware_stack = stack._build_middleware_stack()
-    return app  # type: ignore[no-any-return]
+    return app
 
 
 class _TableResolver(Resolver):  # type: ignore[misc]
@@ -86,7 +86,9 @@ class _TableResolver(Resolver):  # type: ignore[misc]
     def resolve(self, operation: AbstractOperation) -> Resolution:
         identifier = operation.operation_id
         if identifier not in self._endpoints:
-            raise BindingError(f"{identifier}: in the document but not in the operation table; run `make codegen`")
+            raise BindingError(
+                f"{identifier}: in the document but not in the operation table; run `make codegen`"
+            )
         return Resolution(self._endpoints[identifier], identifier)
 
 

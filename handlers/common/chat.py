@@ -32,7 +32,7 @@ def render(request: Any, ctx: Context) -> str:
 
 
 def template_message(message: msgspec.Struct, path: str) -> dict[str, Any]:
-    """One message as a template reads it: text parts joined, absent members left out."""
+    """One message as a template reads it: text parts on lines of their own, absent members left out."""
     values: dict[str, Any] = msgspec.to_builtins(message)
     role = values["role"]
     if role == "developer":
@@ -40,7 +40,9 @@ def template_message(message: msgspec.Struct, path: str) -> dict[str, Any]:
         values["role"] = "system"
     values["content"] = _text(values.get("content"), path)
     if values["content"] is None and role != "assistant":
-        raise InvalidRequestError(f"Field '{path}.content': all messages but the assistant's must have it", path)
+        raise InvalidRequestError(
+            f"Field '{path}.content': all messages but the assistant's must have it", path
+        )
     return {name: value for name, value in values.items() if value is not None or name == "content"}
 
 
@@ -51,6 +53,7 @@ def _text(content: Any, path: str) -> str | None:
         if part["type"] not in ("text", "refusal"):
             kind = str(part["type"]).split("_")[0].removeprefix("input")
             raise UnsupportedError(
-                f"Field '{path}.content[{i}]': {kind or 'media'} input is not supported - hint: this build takes text only"
+                f"Field '{path}.content[{i}]': {kind or 'media'} input is not supported; this build takes text only"
             )
-    return "".join(part.get("text", part.get("refusal", "")) for part in content)
+    # The reference puts parts on lines of their own.
+    return "\n".join(part.get("text", part.get("refusal", "")) for part in content)

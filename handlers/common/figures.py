@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from codecs import getincrementaldecoder
 from collections.abc import Sequence
 from typing import Any
 
@@ -44,11 +45,14 @@ def probabilities(samples: Sequence[Sample], tokenizer: Tokenizer, *, linear: bo
         piece = tokenizer.piece(token, special=True)
         return {
             "id": token,
-            "token": piece.decode("utf-8", "replace"),
+            "token": _whole_text(piece),
             "bytes": list(piece),
             value: float32(number),
         }
 
-    return [
-        {**entry(s.token, s.probability), top: [entry(c.token, c.value) for c in s.top]} for s in samples
-    ]
+    return [{**entry(s.token, s.probability), top: [entry(c.token, c.value) for c in s.top]} for s in samples]
+
+
+def _whole_text(piece: bytes) -> str:
+    """A token's text without a character that it only begins."""
+    return getincrementaldecoder("utf-8")("replace").decode(piece)

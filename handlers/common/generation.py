@@ -26,11 +26,11 @@ async def merged(streams: Sequence[Stream]) -> AsyncGenerator[tuple[int, Event],
     unfinished = len(streams)
     try:
         while unfinished:
-            index, event = await queue.get()
-            if isinstance(event, Exception):
-                raise event
-            yield index, event
-            unfinished -= isinstance(event, Finished)
+            index, news = await queue.get()
+            if isinstance(news, Exception):
+                raise news
+            yield index, news
+            unfinished -= isinstance(news, Finished)
     finally:
         for pump in pumps:
             pump.cancel()

@@ -44,7 +44,9 @@ def refuse_adapters(request: Any) -> None:
     """
     if request.lora:
         number = request.lora[0].id
-        raise InvalidRequestError(f"Field 'lora[0].id': no adapter {number} is loaded; send an empty list", "lora[0].id")
+        raise InvalidRequestError(
+            f"Field 'lora[0].id': no adapter {number} is loaded; send an empty list", "lora[0].id"
+        )
 
 
 def stop_strings(stop: list[str] | str | None, ctx: Context) -> tuple[str, ...]:

@@ -16,7 +16,15 @@ from mlxcel.engine.types import SamplingSettings
 DEFAULT_DRY_BASE = 1.75
 
 # These take more than copying; every other setting has the name and the type of its request field.
-_TRANSLATED = {"seed", "samplers", "logit_bias", "dry_base", "dry_sequence_breakers", "grammar", "json_schema"}
+_TRANSLATED = {
+    "seed",
+    "samplers",
+    "logit_bias",
+    "dry_base",
+    "dry_sequence_breakers",
+    "grammar",
+    "json_schema",
+}
 _COPIED = tuple(f.name for f in fields(SamplingSettings) if f.name not in _TRANSLATED)
 
 
@@ -65,7 +73,7 @@ def logit_bias(bias: Mapping[str, Any] | Iterable[Any], tokenizer: Tokenizer) ->
     Raises:
         InvalidRequestError: a key is no token of the vocabulary, nor text.
     """
-    pairs = bias.items() if isinstance(bias, Mapping) else bias
+    pairs: Iterable[Any] = bias.items() if isinstance(bias, Mapping) else bias
     return [
         (token, -math.inf if value is False else float(value))
         for key, value in pairs
@@ -79,7 +87,8 @@ def _tokens(key: Any, tokenizer: Tokenizer) -> list[int]:
     token = int(key)
     if not 0 <= token < tokenizer.n_vocab:
         raise InvalidRequestError(
-            f"Field 'logit_bias': {key} is not a token ID (the vocabulary has {tokenizer.n_vocab})", "logit_bias"
+            f"Field 'logit_bias': {key} is not a token ID (the vocabulary has {tokenizer.n_vocab})",
+            "logit_bias",
         )
     return [token]
 

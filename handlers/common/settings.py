@@ -11,7 +11,15 @@ from mlxcel.engine.types import GenerationRequest
 from .figures import float32
 
 LISTS = frozenset(
-    ["dry_sequence_breakers", "stop", "logit_bias", "grammar", "grammar_lazy", "grammar_triggers", "preserved_tokens"]
+    [
+        "dry_sequence_breakers",
+        "stop",
+        "logit_bias",
+        "grammar",
+        "grammar_lazy",
+        "grammar_triggers",
+        "preserved_tokens",
+    ]
 )
 """Keys that ``/props`` and ``/slots`` leave out of the settings they show."""
 
@@ -68,7 +76,9 @@ def generation_settings(request: GenerationRequest, surface: SurfaceSettings) ->
         "n_discard": request.n_discard,
         "ignore_eos": s.ignore_eos,
         "stream": surface.stream,
-        "logit_bias": [{"bias": float32(b) if math.isfinite(b) else None, "token": t} for t, b in s.logit_bias],
+        "logit_bias": [
+            {"bias": float32(b) if math.isfinite(b) else None, "token": t} for t, b in s.logit_bias
+        ],
         "n_probs": s.n_probs,
         "min_keep": s.min_keep,
         "grammar": s.grammar,

@@ -16,10 +16,10 @@ from ..common import figures
 from ..common.generation import finished, merged, primed
 from ..common.prompts import tokenize_prompts
 from ..common.requests import generation_request, refuse_adapters
-from ..context import Context
-from .projection import projected
 from ..common.settings import SurfaceSettings, generation_settings
 from ..common.whole import whole_fields
+from ..context import Context
+from .projection import projected
 
 Answer = models.Completion | models.Projection
 Frame = models.CompletionChunk | models.Completion | models.Projection | models.Error
@@ -28,7 +28,9 @@ Frame = models.CompletionChunk | models.Completion | models.Projection | models.
 @routes.completion_create
 async def create(
     request: models.CompletionRequest, ctx: Context
-) -> models.Completion | models.Projection | list[models.Completion | models.Projection] | AsyncIterator[Frame]:
+) -> (
+    models.Completion | models.Projection | list[models.Completion | models.Projection] | AsyncIterator[Frame]
+):
     """Complete every prompt, ``n_cmpl`` times each."""
     refuse_adapters(request)
     prompts = await tokenize_prompts(ctx.engine, request.prompt)
@@ -120,6 +122,8 @@ class _Printer:
 
     def _probabilities(self, samples: tuple[Sample, ...]) -> list[models.TokenProbabilities]:
         linear = self.request.post_sampling_probs
-        kind = models.TokenProbs if linear else models.TokenLogprobs
+        kind: type[models.TokenProbs | models.TokenLogprobs] = (
+            models.TokenProbs if linear else models.TokenLogprobs
+        )
         entries = figures.probabilities(samples, self.ctx.engine.tokenizer, linear=linear)
         return [msgspec.convert(entry, kind) for entry in entries]

@@ -20,5 +20,7 @@ async def list(ctx: Context) -> builtins.list[models.LoraAdapter]:
 async def scale(request: models.LoraScales, ctx: Context) -> models.Success:
     """Set the scales of the adapters that are listed."""
     if request:
-        raise InvalidRequestError(f"Field '[0].id': no adapter {request[0].id} is loaded; send an empty list", "id")
+        raise InvalidRequestError(
+            f"Field '[0].id': no adapter {request[0].id} is loaded; send an empty list", "id"
+        )
     return models.Success(success=True)

@@ -47,7 +47,11 @@ class _Counters(Collector):
         gauges = (
             ("n_tokens_max", "Longest sequence so far, prompt and generation", c.longest_sequence),
             ("prompt_tokens_seconds", "Prompt tokens per second", _rate(c.prompt_tokens, c.prompt_seconds)),
-            ("predicted_tokens_seconds", "Generated tokens per second", _rate(c.predicted_tokens, c.predicted_seconds)),
+            (
+                "predicted_tokens_seconds",
+                "Generated tokens per second",
+                _rate(c.predicted_tokens, c.predicted_seconds),
+            ),
             ("requests_processing", "Number of requests in a slot", c.requests_processing),
             ("requests_deferred", "Number of requests that wait for a slot", c.requests_deferred),
             ("n_busy_slots_per_decode", "Busy slots per decode step", _rate(c.busy_slots, c.decode_calls)),

@@ -10,8 +10,8 @@ from mlxcel.engine.types import GenerationRequest
 from mlxcel.generated.native import models, routes
 
 from ..common.defaults import default_request
-from ..context import Context
 from ..common.settings import LISTS, SurfaceSettings, generation_settings
+from ..context import Context
 
 REFERENCE_BUILD = "b10621"
 

@@ -2,19 +2,21 @@
 
 from __future__ import annotations
 
+import builtins
+
 from mlxcel.engine.types import SlotState
 from mlxcel.generated.native import models, routes
 
+from ..common.settings import SurfaceSettings
 from ..context import Context
 from .errors import NativeError
 from .props import short_settings
-from ..common.settings import SurfaceSettings
 
 
 @routes.slots_list
 async def list(
     ctx: Context, *, fail_on_no_slot: str | None = None, model: str | None = None
-) -> list[models.Slot]:
+) -> builtins.list[models.Slot]:
     """What every slot is doing."""
     states = ctx.engine.slots()
     if fail_on_no_slot is not None and all(state.is_processing for state in states):
@@ -23,9 +25,7 @@ async def list(
 
 
 def _slot(state: SlotState) -> models.Slot:
-    slot = models.Slot(
-        id=state.id, n_ctx=state.n_ctx, speculative=False, is_processing=state.is_processing
-    )
+    slot = models.Slot(id=state.id, n_ctx=state.n_ctx, speculative=False, is_processing=state.is_processing)
     if state.request is not None:
         slot.id_task = state.id_task
         slot.n_prompt_tokens = state.n_prompt_tokens

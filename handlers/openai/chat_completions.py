@@ -65,9 +65,7 @@ async def _wanted(request: models.ChatCompletionRequest, ctx: Context) -> Genera
 
 def _n_probs(request: models.ChatCompletionRequest) -> int:
     if request.top_logprobs is not None and not request.logprobs:
-        raise InvalidRequestError(
-            "Field 'top_logprobs': requires logprobs to be set to true", "top_logprobs"
-        )
+        raise InvalidRequestError("Field 'top_logprobs': requires logprobs to be set to true", "top_logprobs")
     if not request.logprobs:
         return request.n_probs
     wanted = DEFAULT_TOP_LOGPROBS if request.top_logprobs is None else request.top_logprobs

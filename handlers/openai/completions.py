@@ -25,9 +25,7 @@ async def create(
     """Complete every prompt, ``n`` times each."""
     refuse_adapters(request)
     prompts = await tokenize_prompts(ctx.engine, request.prompt)
-    wanted = [
-        generation_request(request, ctx, tokens) for tokens in prompts for _ in range(request.n_cmpl)
-    ]
+    wanted = [generation_request(request, ctx, tokens) for tokens in prompts for _ in range(request.n_cmpl)]
     streams = [ctx.engine.generate(one) for one in wanted]
     printer = _Printer(request, ctx, wanted, parts.Stamp(ctx.alias))
     if request.stream:

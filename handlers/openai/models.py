@@ -21,5 +21,7 @@ async def list(ctx: Context) -> models.ModelList:
 async def retrieve(ctx: Context, *, model: str) -> models.ServedModel:
     """The loaded model, by any of its names."""
     if model not in ctx.aliases:
-        raise OpenAIError(404, f"The model '{model}' does not exist; GET /v1/models lists what there is", field="model")
+        raise OpenAIError(
+            404, f"The model '{model}' does not exist; GET /v1/models lists what there is", field="model"
+        )
     return msgspec.convert(model_entry(ctx), models.ServedModel)

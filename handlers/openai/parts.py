@@ -62,9 +62,13 @@ def timings(end: Finished) -> models.Timings:
     return msgspec.convert(figures.timings(end.timings), models.Timings)
 
 
-def probabilities(samples: Iterable[Sample], ctx: Context, *, linear: bool) -> list[models.TokenProbabilities]:
+def probabilities(
+    samples: Iterable[Sample], ctx: Context, *, linear: bool
+) -> list[models.TokenProbabilities]:
     """One entry a token."""
-    kind = models.TokenProbs if linear else models.TokenLogprobs
+    kind: type[models.TokenProbs | models.TokenLogprobs] = (
+        models.TokenProbs if linear else models.TokenLogprobs
+    )
     entries = figures.probabilities(tuple(samples), ctx.engine.tokenizer, linear=linear)
     return [msgspec.convert(entry, kind) for entry in entries]
 

@@ -53,6 +53,7 @@ def write_tiny_model(folder: Path) -> None:
     """Write the checkpoint of ``tiny_model_dir`` into ``folder``."""
     import mlx.core as mx
     from mlx_lm.models import llama
+    from mlxcel.engine.loading.parameters import parameters
 
     n_vocab = _write_tokenizer(folder)
     config = {
@@ -76,9 +77,7 @@ def write_tiny_model(folder: Path) -> None:
     build: Any = llama
     model = build.Model(build.ModelArgs.from_dict(config))
     # Wide weights keep the best logits apart.
-    weights = {
-        path: value * 4 if value.ndim == 2 else value for path, value in tree_flatten(model.parameters())
-    }
+    weights = {path: value * 4 if value.ndim == 2 else value for path, value in parameters(model).items()}
     mx.save_safetensors(str(folder / "model.safetensors"), weights, {"format": "mlx"})
 
 

@@ -1,7 +1,8 @@
 """One API as a Connexion app: routed and validated from its bundled document.
 
 Connexion reads the document, resolves operation IDs and builds the route tree. Its stock per-request work
-(reflection, a second parse, a validator built anew) is replaced through its own extension points; each override is tested by
+(reflection, a second parse, a validator built anew) is replaced through its own extension points; each override
+is tested by
 itself, and the version is pinned.
 """
 

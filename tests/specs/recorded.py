@@ -102,7 +102,9 @@ class Place:
 
     def validator(self, schema: dict[str, Any]) -> jsonschema_rs.Draft202012Validator:
         """The compiled form of one of the document's schemas."""
-        return jsonschema_rs.Draft202012Validator({**json_schema(schema), "components": _components(id(self.document))})
+        return jsonschema_rs.Draft202012Validator(
+            {**json_schema(schema), "components": _components(id(self.document))}
+        )
 
 
 def place(case: Case) -> Place | None:
@@ -128,7 +130,7 @@ def json_schema(node: Any) -> Any:
         return [json_schema(item) for item in node]
     if not isinstance(node, dict):
         return node
-    result = {}
+    result: dict[str, Any] = {}
     for key, value in node.items():
         if key == "properties":
             result[key] = {name: json_schema(schema) for name, schema in value.items()}

@@ -1,4 +1,4 @@
-"""Every parameter that OpenAI's own client can send is declared: honoured, without effect, or refused by name."""
+"""What OpenAI's own client can send is declared: honoured, without effect, or refused by name."""
 
 from __future__ import annotations
 

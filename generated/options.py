@@ -17,33 +17,33 @@ class Options:
     version: bool = False
     """Show the version and exit."""
     cache_list: bool = False
-    """Not available here."""
+    """List the models that were downloaded before."""
     completion_bash: bool = False
-    """Not available here."""
+    """Print a completion script for bash."""
     threads: int = -1
     """Threads of the matrix library on the CPU; -1 is one a core."""
     threads_batch: str | None = None
-    """Has no effect here."""
+    """Threads for the evaluation of prompts."""
     cpu_mask: str | None = None
-    """Has no effect here."""
+    """Processors that may be used for generation, as a mask."""
     cpu_range: str | None = None
-    """Has no effect here."""
+    """Processors that may be used for generation, as a range."""
     cpu_strict: str | None = None
-    """Has no effect here."""
+    """Whether threads for generation stay on their processors."""
     prio: str | None = None
-    """Has no effect here."""
+    """Priority of the threads for generation."""
     poll: str | None = None
-    """Has no effect here."""
+    """How much the threads for generation poll for work."""
     cpu_mask_batch: str | None = None
-    """Has no effect here."""
+    """Processors that may be used for the evaluation of prompts, as a mask."""
     cpu_range_batch: str | None = None
-    """Has no effect here."""
+    """Processors that may be used for the evaluation of prompts, as a range."""
     cpu_strict_batch: str | None = None
-    """Has no effect here."""
+    """Whether threads for the evaluation of prompts stay on their processors."""
     prio_batch: str | None = None
-    """Has no effect here."""
+    """Priority of the threads for the evaluation of prompts."""
     poll_batch: str | None = None
-    """Has no effect here."""
+    """How much the threads for the evaluation of prompts poll for work."""
     ctx_size: int = 0
     """Tokens of context, shared evenly by the slots of an explicit -np; 0 is the model's own."""
     n_predict: int = -1
@@ -51,129 +51,129 @@ class Options:
     batch_size: int = 2048
     """Prompt tokens between two progress reports."""
     ubatch_size: str | None = None
-    """Has no effect here."""
+    """Prompt tokens in one step of the device."""
     n_keep: int = 0
     """Prompt tokens to keep in a context shift when a request doesn't say; -1 is all."""
     swa_full: bool = False
-    """Has no effect here."""
+    """Keep the whole context where attention slides over a window."""
     flash_attn: str | None = None
-    """Has no effect here."""
+    """Use flash attention."""
     perf: bool = False
-    """Has no effect here."""
+    """Measure the library's own timings."""
     escape: bool = True
-    """Has no effect here."""
+    """Read escapes such as \\n in prompts of the command line."""
     rope_scaling: str | None = None
-    """Not available here."""
+    """How rotary positions are stretched."""
     rope_scale: str | None = None
-    """Not available here."""
+    """Factor by which the context is stretched."""
     rope_freq_base: str | None = None
-    """Not available here."""
+    """Base frequency of rotary positions."""
     rope_freq_scale: str | None = None
-    """Not available here."""
+    """Scale of the rotary frequencies."""
     yarn_orig_ctx: str | None = None
-    """Not available here."""
+    """YaRN: context that the model was trained with."""
     yarn_ext_factor: str | None = None
-    """Not available here."""
+    """YaRN: mix of extrapolation and interpolation."""
     yarn_attn_factor: str | None = None
-    """Not available here."""
+    """YaRN: scale of the attention."""
     yarn_beta_slow: str | None = None
-    """Not available here."""
+    """YaRN: high correction dimension."""
     yarn_beta_fast: str | None = None
-    """Not available here."""
+    """YaRN: low correction dimension."""
     kv_offload: bool = True
-    """Has no effect here."""
+    """Keep the cache on the GPU."""
     repack: bool = True
-    """Has no effect here."""
+    """Rearrange weights for faster products."""
     no_host: bool = False
-    """Has no effect here."""
+    """Bypass buffers in the memory of the host."""
     cache_type_k: str | None = None
-    """Not available here."""
+    """Precision of the cached keys."""
     cache_type_v: str | None = None
-    """Not available here."""
+    """Precision of the cached values."""
     defrag_thold: str | None = None
-    """Has no effect here."""
+    """Share of gaps from which the cache is defragmented; deprecated in the reference."""
     mlock: bool = False
-    """Has no effect here."""
+    """Keep the weights from being swapped out."""
     mmap: bool = False
-    """Has no effect here."""
+    """Map the weights from the file."""
     direct_io: bool = False
-    """Has no effect here."""
+    """Read the weights past the system's cache."""
     load_mode: str | None = None
-    """Has no effect here."""
+    """How the weights are read."""
     numa: str | None = None
-    """Has no effect here."""
+    """How memory is spread over NUMA nodes."""
     device: str | None = None
-    """Has no effect here."""
+    """Devices to use."""
     list_devices: bool = False
-    """Not available here."""
+    """List the devices and exit."""
     override_tensor: str | None = None
-    """Has no effect here."""
+    """Devices for single tensors."""
     cpu_moe: bool = False
-    """Has no effect here."""
+    """Keep all experts on the CPU."""
     n_cpu_moe: str | None = None
-    """Has no effect here."""
+    """Keep the experts of this many layers on the CPU."""
     gpu_layers: str | None = None
-    """Has no effect here."""
+    """Layers to keep on the GPU."""
     split_mode: str | None = None
-    """Has no effect here."""
+    """How a model is split over several GPUs."""
     tensor_split: str | None = None
-    """Has no effect here."""
+    """Shares of the model on several GPUs."""
     main_gpu: str | None = None
-    """Has no effect here."""
+    """The GPU for what isn't split."""
     fit: str | None = None
-    """Has no effect here."""
+    """Adjust settings to the device's memory."""
     fit_target: str | None = None
-    """Has no effect here."""
+    """Memory to leave free on each device."""
     fit_ctx: str | None = None
-    """Has no effect here."""
+    """Least context to which settings are adjusted."""
     check_tensors: bool = False
-    """Has no effect here."""
+    """Look for invalid numbers in the weights while loading."""
     override_kv: str | None = None
-    """Not available here."""
+    """Replace entries of the model file's header."""
     op_offload: bool = True
-    """Has no effect here."""
+    """Run the host's operations on the GPU."""
     lora: str | None = None
-    """Not available here."""
+    """Adapter to load."""
     lora_scaled: str | None = None
-    """Not available here."""
+    """Adapter to load, with its strength."""
     control_vector: str | None = None
-    """Not available here."""
+    """Control vector to add."""
     control_vector_scaled: str | None = None
-    """Not available here."""
+    """Control vector to add, with its strength."""
     control_vector_layer_range: str | None = None
-    """Not available here."""
+    """Layers that control vectors are added to."""
     model: str | None = None
     """Checkpoint folder, GGUF file, or hub repository (owner/name); none is the embedded model."""
     model_url: str | None = None
-    """Not available here."""
+    """Address to download the model from."""
     docker_repo: str | None = None
-    """Not available here."""
+    """Docker repository to download the model from."""
     hf_repo: str | None = None
-    """Not available here."""
+    """Hub repository to download the model from."""
     hf_file: str | None = None
-    """Not available here."""
+    """File of the hub repository."""
     hf_token: str | None = None
-    """Not available here."""
+    """Token for the hub."""
     log_disable: bool = False
-    """Not available here."""
+    """Log nothing."""
     log_file: str | None = None
-    """Not available here."""
+    """File to log to."""
     log_colors: str | None = None
-    """Has no effect here."""
+    """Colour log lines."""
     verbose: bool = False
     """Log everything."""
     offline: bool = False
-    """Not available here."""
+    """Use no network."""
     log_verbosity: int = 3
     """How much is logged: 1 errors, 2 warnings, 3 what happens, 4 and 5 more."""
     log_prefix: bool = False
-    """Has no effect here."""
+    """Begin log lines with a prefix."""
     log_timestamps: bool = False
-    """Has no effect here."""
+    """Begin log lines with the time."""
     spec_draft_type_k: str | None = None
-    """Not available here."""
+    """Precision of the draft model's cached keys."""
     spec_draft_type_v: str | None = None
-    """Not available here."""
+    """Precision of the draft model's cached values."""
     samplers: str = "penalties;dry;top_n_sigma;top_k;typ_p;top_p;min_p;xtc;temperature"
     """Samplers in the order in which they are applied, separated by semicolons."""
     seed: int = -1
@@ -231,149 +231,149 @@ class Options:
     mirostat_tau: float = 5.0
     """Surprise that mirostat aims at."""
     logit_bias: str | None = None
-    """Not available here."""
+    """Bias of a token when a request doesn't say."""
     grammar: str = ""
     """Grammar that texts follow when a request doesn't say."""
     grammar_file: str | None = None
     """File with such a grammar."""
     json_schema: str | None = None
-    """Not available here."""
+    """JSON Schema that texts follow when a request doesn't say."""
     json_schema_file: str | None = None
-    """Not available here."""
+    """File with such a schema."""
     backend_sampling: bool = False
-    """Not available here."""
+    """Sample on the device that computes the logits."""
     spec_draft_hf: str | None = None
-    """Not available here."""
+    """Hub repository of a draft model."""
     spec_draft_threads: str | None = None
-    """Not available here."""
+    """Threads of the draft model."""
     spec_draft_threads_batch: str | None = None
-    """Not available here."""
+    """Threads of the draft model for prompts."""
     spec_draft_cpu_mask: str | None = None
-    """Not available here."""
+    """Processors of the draft model, as a mask."""
     spec_draft_cpu_range: str | None = None
-    """Not available here."""
+    """Processors of the draft model, as a range."""
     spec_draft_cpu_strict: str | None = None
-    """Not available here."""
+    """Whether the draft model's threads stay on their processors."""
     spec_draft_prio: str | None = None
-    """Not available here."""
+    """Priority of the draft model's threads."""
     spec_draft_poll: str | None = None
-    """Not available here."""
+    """How much the draft model's threads poll for work."""
     spec_draft_cpu_mask_batch: str | None = None
-    """Not available here."""
+    """Processors of the draft model for prompts, as a mask."""
     spec_draft_cpu_strict_batch: str | None = None
-    """Not available here."""
+    """Whether the draft model's threads for prompts stay on their processors."""
     spec_draft_prio_batch: str | None = None
-    """Not available here."""
+    """Priority of the draft model's threads for prompts."""
     spec_draft_poll_batch: str | None = None
-    """Not available here."""
+    """How much the draft model's threads for prompts poll for work."""
     spec_draft_override_tensor: str | None = None
-    """Not available here."""
+    """Devices for single tensors of the draft model."""
     spec_draft_cpu_moe: bool = False
-    """Not available here."""
+    """Keep all experts of the draft model on the CPU."""
     spec_draft_n_cpu_moe: str | None = None
-    """Not available here."""
+    """Keep the experts of this many layers of the draft model on the CPU."""
     spec_draft_n_max: str | None = None
-    """Not available here."""
+    """Most tokens to draft at a time."""
     spec_draft_n_min: str | None = None
-    """Not available here."""
+    """Fewest tokens to draft at a time."""
     spec_draft_p_split: str | None = None
-    """Not available here."""
+    """Probability from which drafts branch."""
     spec_draft_p_min: str | None = None
-    """Not available here."""
+    """Least probability of a drafted token."""
     spec_draft_backend_sampling: bool = True
-    """Not available here."""
+    """Sample drafts on the device."""
     spec_draft_device: str | None = None
-    """Not available here."""
+    """Devices of the draft model."""
     spec_draft_ngl: str | None = None
-    """Not available here."""
+    """Layers of the draft model on the GPU."""
     spec_draft_model: str | None = None
-    """Not available here."""
+    """Draft model for speculative decoding."""
     spec_type: str | None = None
-    """Not available here."""
+    """Kind of speculative decoding."""
     spec_ngram_mod_n_min: str | None = None
-    """Not available here."""
+    """Hashed n-grams: fewest tokens to draft."""
     spec_ngram_mod_n_max: str | None = None
-    """Not available here."""
+    """Hashed n-grams: most tokens to draft."""
     spec_ngram_mod_n_match: str | None = None
-    """Not available here."""
+    """Hashed n-grams: length that is looked up."""
     spec_ngram_simple_size_n: str | None = None
-    """Not available here."""
+    """Simple n-grams: length that is looked up."""
     spec_ngram_simple_size_m: str | None = None
-    """Not available here."""
+    """Simple n-grams: length that is drafted."""
     spec_ngram_simple_min_hits: str | None = None
-    """Not available here."""
+    """Simple n-grams: hits before one is drafted."""
     spec_ngram_map_k_size_n: str | None = None
-    """Not available here."""
+    """Mapped n-grams: length that is looked up."""
     spec_ngram_map_k_size_m: str | None = None
-    """Not available here."""
+    """Mapped n-grams: length that is drafted."""
     spec_ngram_map_k_min_hits: str | None = None
-    """Not available here."""
+    """Mapped n-grams: hits before one is drafted."""
     spec_ngram_map_k4v_size_n: str | None = None
-    """Not available here."""
+    """Mapped n-grams with four values: length that is looked up."""
     spec_ngram_map_k4v_size_m: str | None = None
-    """Not available here."""
+    """Mapped n-grams with four values: length that is drafted."""
     spec_ngram_map_k4v_min_hits: str | None = None
-    """Not available here."""
+    """Mapped n-grams with four values: hits before one is drafted."""
     draft: str | None = None
-    """Not available here."""
+    """Older name of --spec-draft-n-max."""
     draft_min: str | None = None
-    """Not available here."""
+    """Older name of --spec-draft-n-min."""
     spec_ngram_size_n: str | None = None
-    """Not available here."""
+    """Older name of --spec-ngram-simple-size-n."""
     spec_ngram_size_m: str | None = None
-    """Not available here."""
+    """Older name of --spec-ngram-simple-size-m."""
     spec_ngram_min_hits: str | None = None
-    """Not available here."""
+    """Older name of --spec-ngram-simple-min-hits."""
     lookup_cache_static: str | None = None
-    """Not available here."""
+    """File of n-grams to draft from."""
     lookup_cache_dynamic: str | None = None
-    """Not available here."""
+    """File of n-grams to draft from, kept up to date."""
     ctx_checkpoints: str | None = None
-    """Not available here."""
+    """Snapshots of a slot that are kept."""
     checkpoint_min_step: str | None = None
-    """Not available here."""
+    """Least tokens between two snapshots."""
     cache_ram: str | None = None
-    """Not available here."""
+    """Memory for the prompts of idle slots."""
     kv_unified: bool = False
-    """Not available here."""
+    """One cache for all slots."""
     cache_idle_slots: bool = True
-    """Not available here."""
+    """Move the prompts of idle slots to memory."""
     context_shift: bool = False
-    """Not available here."""
+    """Drop old tokens when the context is full."""
     reverse_prompt: tuple[str, ...] = ()
     """Text that ends a generation when a request doesn't say."""
     special: bool = False
     """Show the text of special tokens in what is generated."""
     warmup: bool = True
-    """Has no effect here."""
+    """Run the model once before the first request."""
     spm_infill: bool = False
-    """Not available here."""
+    """Put the suffix first in fill-in-the-middle prompts."""
     pooling: str | None = None
     """How the tokens' vectors become one; the default is the model's, else mean."""
     parallel: int = -1
     """Slots, each for one request at a time; -1 is four that share one context."""
     cont_batching: bool = True
-    """Has no effect here."""
+    """Batch requests as they come."""
     mmproj: str | None = None
-    """Not available here."""
+    """Projector file for images and sound."""
     mmproj_url: str | None = None
-    """Not available here."""
+    """Address to download a projector from."""
     mmproj_auto: bool = True
-    """Not available here."""
+    """Look for a projector beside the model."""
     mmproj_offload: bool = True
-    """Not available here."""
+    """Keep the projector on the GPU."""
     mmproj_device: str | None = None
-    """Not available here."""
+    """Device of the projector."""
     image_min_tokens: str | None = None
-    """Not available here."""
+    """Fewest tokens for an image."""
     image_max_tokens: str | None = None
-    """Not available here."""
+    """Most tokens for an image."""
     mtmd_batch_max_tokens: str | None = None
-    """Not available here."""
+    """Most tokens of images and sound in one step."""
     alias: str | None = None
     """Names under which the model is shown, separated by commas."""
     tags: str | None = None
-    """Not available here."""
+    """Labels shown with the model."""
     embd_normalize: int = 2
     """Normalisation of embeddings: -1 none, 0 int16, 1 taxicab, 2 Euclidean, more is a p-norm."""
     host: str = "127.0.0.1"
@@ -381,61 +381,61 @@ class Options:
     port: int = 8080
     """Port to listen on; 0 is any free one."""
     reuse_port: bool = False
-    """Not available here."""
+    """Let several processes listen on the port."""
     path: str | None = None
-    """Not available here."""
+    """Folder of files to serve."""
     cors_origins: str | None = None
-    """Not available here."""
+    """Origins that browsers may call from."""
     cors_methods: str | None = None
-    """Not available here."""
+    """Methods that browsers may use."""
     cors_headers: str | None = None
-    """Not available here."""
+    """Headers that browsers may send."""
     cors_credentials: bool = True
-    """Not available here."""
+    """Whether browsers may send credentials."""
     api_prefix: str | None = None
-    """Not available here."""
+    """Prefix of every path."""
     ui_config: str | None = None
-    """Not available here."""
+    """Settings of the chat page."""
     ui_config_file: str | None = None
-    """Not available here."""
+    """File with the settings of the chat page."""
     ui_mcp_proxy: bool = False
-    """Not available here."""
+    """Fetch from other servers for the chat page."""
     tools: str | None = None
-    """Not available here."""
+    """Tools that the server runs."""
     tools_runtime: str | None = None
-    """Not available here."""
+    """Where the server's tools run."""
     mcp_servers_config: str | None = None
-    """Not available here."""
+    """File that lists MCP servers."""
     mcp_servers_json: str | None = None
-    """Not available here."""
+    """List of MCP servers."""
     agent: bool = False
-    """Not available here."""
+    """Switch on the tools and the proxy of the chat page."""
     ui: bool = True
-    """Has no effect here."""
+    """Serve the chat page."""
     embeddings: bool = False
     """Serve embeddings."""
     rerank: bool = False
-    """Not available here."""
+    """Serve rankings."""
     api_key: tuple[str, ...] = ()
     """Key that requests must carry; several are separated by commas."""
     api_key_file: str | None = None
     """File with one key a line."""
     ssl_key_file: str | None = None
-    """Not available here."""
+    """File with the private key for HTTPS."""
     ssl_cert_file: str | None = None
-    """Not available here."""
+    """File with the certificate for HTTPS."""
     chat_template_kwargs: str | None = None
-    """Not available here."""
+    """Variables for the chat template when a request doesn't say."""
     timeout: int = 3600
     """How long an idle connection is kept."""
     sse_ping_interval: int = 30
     """Seconds of silence after which a stream sends a comment; 0 and below is never."""
     threads_http: str | None = None
-    """Has no effect here."""
+    """Threads that serve connections."""
     cache_prompt: bool = True
     """Reuse what a slot holds of a prompt when a request doesn't say."""
     cache_reuse: int = 0
-    """Not available here."""
+    """Least length of a cached passage that is reused away from its place."""
     metrics: bool = False
     """Serve counters for Prometheus at /metrics."""
     props: bool = False
@@ -443,73 +443,73 @@ class Options:
     slots: bool = True
     """Show the slots at /slots."""
     slot_save_path: str | None = None
-    """Not available here."""
+    """Folder to save slots in."""
     media_path: str | None = None
-    """Not available here."""
+    """Folder of media that requests may name."""
     models_dir: str | None = None
-    """Not available here."""
+    """Folder of models to choose from by request."""
     models_preset: str | None = None
-    """Not available here."""
+    """File that lists models to choose from by request."""
     models_max: str | None = None
-    """Not available here."""
+    """Most models that are loaded at a time."""
     models_autoload: bool = True
-    """Not available here."""
+    """Load a model when a request names it."""
     jinja: bool = True
-    """Has no effect here."""
+    """Render chat templates by Jinja."""
     reasoning_format: str = "deepseek"
     """Where an answer's reasoning goes when a request doesn't say: none leaves it in the content, deepseek
     and auto move it to reasoning_content, deepseek-legacy does both.
     """
     reasoning: str | None = None
-    """Not available here."""
+    """Whether the model thinks before it answers."""
     reasoning_effort: str | None = None
-    """Not available here."""
+    """How much the model thinks."""
     reasoning_budget: int = -1
-    """Not available here."""
+    """Tokens that the model may spend on thinking; -1 is no limit."""
     reasoning_budget_message: str | None = None
-    """Not available here."""
+    """Text that ends the thinking when the budget is spent."""
     reasoning_preserve: bool = False
-    """Not available here."""
+    """Keep the thinking of earlier answers in the prompt."""
     chat_template: str | None = None
     """Chat template in place of the model's."""
     chat_template_file: str | None = None
     """File with such a template."""
     skip_chat_parsing: bool = False
-    """Not available here."""
+    """Leave answers as they are generated."""
     prefill_assistant: bool = True
-    """Not available here."""
+    """Continue a last message that is the assistant's."""
     slot_prompt_similarity: float = 0.1
     """Part of a prompt that must be in a slot for the slot to be preferred."""
     lora_init_without_apply: bool = False
-    """Not available here."""
+    """Load adapters switched off."""
     sleep_idle_seconds: str | None = None
-    """Not available here."""
+    """Unload the model after this many idle seconds; -1 is never."""
     log_prompts_dir: str | None = None
-    """Not available here."""
+    """Folder to log prompts in."""
     embd_gemma_default: bool = False
-    """Not available here."""
+    """Settings and download of EmbeddingGemma."""
     fim_qwen_1_5b_default: bool = False
-    """Not available here."""
+    """Settings and download of Qwen 2.5 Coder 1.5B."""
     fim_qwen_3b_default: bool = False
-    """Not available here."""
+    """Settings and download of Qwen 2.5 Coder 3B."""
     fim_qwen_7b_default: bool = False
-    """Not available here."""
+    """Settings and download of Qwen 2.5 Coder 7B."""
     fim_qwen_7b_spec: bool = False
-    """Not available here."""
+    """Settings and download of Qwen 2.5 Coder 7B with a draft model."""
     fim_qwen_14b_spec: bool = False
-    """Not available here."""
+    """Settings and download of Qwen 2.5 Coder 14B with a draft model."""
     fim_qwen_30b_default: bool = False
-    """Not available here."""
+    """Settings and download of Qwen 3 Coder 30B."""
     gpt_oss_20b_default: bool = False
-    """Not available here."""
+    """Settings and download of gpt-oss 20B."""
     gpt_oss_120b_default: bool = False
-    """Not available here."""
+    """Settings and download of gpt-oss 120B."""
     vision_gemma_4b_default: bool = False
-    """Not available here."""
+    """Settings and download of Gemma 3 4B."""
     vision_gemma_12b_default: bool = False
-    """Not available here."""
+    """Settings and download of Gemma 3 12B."""
     spec_default: bool = False
-    """Not available here."""
+    """Switch on a default kind of speculative decoding."""
     unknown_fields: str = "reject"
     """Reject requests with unknown fields, or accept them and report the names in X-Mlxcel-Ignored-Fields."""
     max_body_size: int = 67108864
@@ -539,9 +539,9 @@ OPTION_TABLE: tuple[Option, ...] = (
         kind="boolean",
         default=False,
         group="other",
-        help="Not available here.",
+        help="List the models that were downloaded before.",
         state="refused",
-        reason="Not in this build yet.",
+        reason="Not implemented in this build; look into the hub's cache folder.",
     ),
     Option(
         name="completion_bash",
@@ -549,9 +549,9 @@ OPTION_TABLE: tuple[Option, ...] = (
         kind="boolean",
         default=False,
         group="other",
-        help="Not available here.",
+        help="Print a completion script for bash.",
         state="refused",
-        reason="Not in this build yet.",
+        reason="Not implemented in this build; --help lists the options.",
     ),
     Option(
         name="threads",
@@ -570,9 +570,9 @@ OPTION_TABLE: tuple[Option, ...] = (
         kind="string",
         group="other",
         metavar="N",
-        help="Has no effect here.",
+        help="Threads for the evaluation of prompts.",
         state="inert",
-        reason="MLX schedules its own threads.",
+        reason="Prompts are evaluated with the threads of -t.",
     ),
     Option(
         name="cpu_mask",
@@ -580,7 +580,7 @@ OPTION_TABLE: tuple[Option, ...] = (
         kind="string",
         group="other",
         metavar="M",
-        help="Has no effect here.",
+        help="Processors that may be used for generation, as a mask.",
         state="inert",
         reason="MLX schedules its own threads.",
     ),
@@ -590,7 +590,7 @@ OPTION_TABLE: tuple[Option, ...] = (
         kind="string",
         group="other",
         metavar="VALUE",
-        help="Has no effect here.",
+        help="Processors that may be used for generation, as a range.",
         state="inert",
         reason="MLX schedules its own threads.",
     ),
@@ -600,7 +600,7 @@ OPTION_TABLE: tuple[Option, ...] = (
         kind="string",
         group="other",
         metavar="0_1",
-        help="Has no effect here.",
+        help="Whether threads for generation stay on their processors.",
         state="inert",
         reason="MLX schedules its own threads.",
     ),
@@ -610,7 +610,7 @@ OPTION_TABLE: tuple[Option, ...] = (
         kind="string",
         group="other",
         metavar="N",
-        help="Has no effect here.",
+        help="Priority of the threads for generation.",
         state="inert",
         reason="MLX schedules its own threads.",
     ),
@@ -620,7 +620,7 @@ OPTION_TABLE: tuple[Option, ...] = (
         kind="string",
         group="other",
         metavar="0_100",
-        help="Has no effect here.",
+        help="How much the threads for generation poll for work.",
         state="inert",
         reason="MLX schedules its own threads.",
     ),
@@ -630,7 +630,7 @@ OPTION_TABLE: tuple[Option, ...] = (
         kind="string",
         group="other",
         metavar="M",
-        help="Has no effect here.",
+        help="Processors that may be used for the evaluation of prompts, as a mask.",
         state="inert",
         reason="MLX schedules its own threads.",
     ),
@@ -640,7 +640,7 @@ OPTION_TABLE: tuple[Option, ...] = (
         kind="string",
         group="other",
         metavar="VALUE",
-        help="Has no effect here.",
+        help="Processors that may be used for the evaluation of prompts, as a range.",
         state="inert",
         reason="MLX schedules its own threads.",
     ),
@@ -650,7 +650,7 @@ OPTION_TABLE: tuple[Option, ...] = (
         kind="string",
         group="other",
         metavar="0_1",
-        help="Has no effect here.",
+        help="Whether threads for the evaluation of prompts stay on their processors.",
         state="inert",
         reason="MLX schedules its own threads.",
     ),
@@ -660,7 +660,7 @@ OPTION_TABLE: tuple[Option, ...] = (
         kind="string",
         group="other",
         metavar="N",
-        help="Has no effect here.",
+        help="Priority of the threads for the evaluation of prompts.",
         state="inert",
         reason="MLX schedules its own threads.",
     ),
@@ -670,7 +670,7 @@ OPTION_TABLE: tuple[Option, ...] = (
         kind="string",
         group="other",
         metavar="0_1",
-        help="Has no effect here.",
+        help="How much the threads for the evaluation of prompts poll for work.",
         state="inert",
         reason="MLX schedules its own threads.",
     ),
@@ -714,9 +714,9 @@ OPTION_TABLE: tuple[Option, ...] = (
         kind="string",
         group="other",
         metavar="N",
-        help="Has no effect here.",
+        help="Prompt tokens in one step of the device.",
         state="inert",
-        reason="The size of a prefill step is chosen by the engine.",
+        reason="The size of a step is chosen by the engine; answers are the same.",
     ),
     Option(
         name="n_keep",
@@ -735,7 +735,7 @@ OPTION_TABLE: tuple[Option, ...] = (
         kind="boolean",
         default=False,
         group="other",
-        help="Has no effect here.",
+        help="Keep the whole context where attention slides over a window.",
         state="inert",
         reason="MLX chooses its kernels and memory itself; answers are the same.",
     ),
@@ -746,7 +746,7 @@ OPTION_TABLE: tuple[Option, ...] = (
         kind="string",
         group="other",
         metavar="ON_OFF_AUTO",
-        help="Has no effect here.",
+        help="Use flash attention.",
         state="inert",
         reason="MLX chooses its kernels and memory itself; answers are the same.",
     ),
@@ -758,9 +758,9 @@ OPTION_TABLE: tuple[Option, ...] = (
         kind="boolean",
         default=False,
         group="other",
-        help="Has no effect here.",
+        help="Measure the library's own timings.",
         state="inert",
-        reason="MLX chooses its kernels and memory itself; answers are the same.",
+        reason="Timings are always measured.",
     ),
     Option(
         name="escape",
@@ -769,7 +769,7 @@ OPTION_TABLE: tuple[Option, ...] = (
         kind="boolean",
         default=True,
         group="other",
-        help="Has no effect here.",
+        help="Read escapes such as \\n in prompts of the command line.",
         state="inert",
         reason="There is no prompt on the command line to unescape.",
     ),
@@ -780,9 +780,9 @@ OPTION_TABLE: tuple[Option, ...] = (
         kind="string",
         group="other",
         metavar="NONE_LINEAR_YARN",
-        help="Not available here.",
+        help="How rotary positions are stretched.",
         state="refused",
-        reason="Not in this build yet.",
+        reason="Not implemented in this build; the checkpoint's own rotary settings hold.",
     ),
     Option(
         name="rope_scale",
@@ -791,9 +791,9 @@ OPTION_TABLE: tuple[Option, ...] = (
         kind="string",
         group="other",
         metavar="N",
-        help="Not available here.",
+        help="Factor by which the context is stretched.",
         state="refused",
-        reason="Not in this build yet.",
+        reason="Not implemented in this build; the checkpoint's own rotary settings hold.",
     ),
     Option(
         name="rope_freq_base",
@@ -802,9 +802,9 @@ OPTION_TABLE: tuple[Option, ...] = (
         kind="string",
         group="other",
         metavar="N",
-        help="Not available here.",
+        help="Base frequency of rotary positions.",
         state="refused",
-        reason="Not in this build yet.",
+        reason="Not implemented in this build; the checkpoint's own rotary settings hold.",
     ),
     Option(
         name="rope_freq_scale",
@@ -813,9 +813,9 @@ OPTION_TABLE: tuple[Option, ...] = (
         kind="string",
         group="other",
         metavar="N",
-        help="Not available here.",
+        help="Scale of the rotary frequencies.",
         state="refused",
-        reason="Not in this build yet.",
+        reason="Not implemented in this build; the checkpoint's own rotary settings hold.",
     ),
     Option(
         name="yarn_orig_ctx",
@@ -824,9 +824,9 @@ OPTION_TABLE: tuple[Option, ...] = (
         kind="string",
         group="other",
         metavar="N",
-        help="Not available here.",
+        help="YaRN: context that the model was trained with.",
         state="refused",
-        reason="Not in this build yet.",
+        reason="Not implemented in this build; the checkpoint's own rotary settings hold.",
     ),
     Option(
         name="yarn_ext_factor",
@@ -835,9 +835,9 @@ OPTION_TABLE: tuple[Option, ...] = (
         kind="string",
         group="other",
         metavar="N",
-        help="Not available here.",
+        help="YaRN: mix of extrapolation and interpolation.",
         state="refused",
-        reason="Not in this build yet.",
+        reason="Not implemented in this build; the checkpoint's own rotary settings hold.",
     ),
     Option(
         name="yarn_attn_factor",
@@ -846,9 +846,9 @@ OPTION_TABLE: tuple[Option, ...] = (
         kind="string",
         group="other",
         metavar="N",
-        help="Not available here.",
+        help="YaRN: scale of the attention.",
         state="refused",
-        reason="Not in this build yet.",
+        reason="Not implemented in this build; the checkpoint's own rotary settings hold.",
     ),
     Option(
         name="yarn_beta_slow",
@@ -857,9 +857,9 @@ OPTION_TABLE: tuple[Option, ...] = (
         kind="string",
         group="other",
         metavar="N",
-        help="Not available here.",
+        help="YaRN: high correction dimension.",
         state="refused",
-        reason="Not in this build yet.",
+        reason="Not implemented in this build; the checkpoint's own rotary settings hold.",
     ),
     Option(
         name="yarn_beta_fast",
@@ -868,9 +868,9 @@ OPTION_TABLE: tuple[Option, ...] = (
         kind="string",
         group="other",
         metavar="N",
-        help="Not available here.",
+        help="YaRN: low correction dimension.",
         state="refused",
-        reason="Not in this build yet.",
+        reason="Not implemented in this build; the checkpoint's own rotary settings hold.",
     ),
     Option(
         name="kv_offload",
@@ -880,7 +880,7 @@ OPTION_TABLE: tuple[Option, ...] = (
         kind="boolean",
         default=True,
         group="other",
-        help="Has no effect here.",
+        help="Keep the cache on the GPU.",
         state="inert",
         reason="MLX chooses its kernels and memory itself; answers are the same.",
     ),
@@ -892,7 +892,7 @@ OPTION_TABLE: tuple[Option, ...] = (
         kind="boolean",
         default=True,
         group="other",
-        help="Has no effect here.",
+        help="Rearrange weights for faster products.",
         state="inert",
         reason="MLX chooses its kernels and memory itself; answers are the same.",
     ),
@@ -903,7 +903,7 @@ OPTION_TABLE: tuple[Option, ...] = (
         kind="boolean",
         default=False,
         group="other",
-        help="Has no effect here.",
+        help="Bypass buffers in the memory of the host.",
         state="inert",
         reason="MLX chooses its kernels and memory itself; answers are the same.",
     ),
@@ -914,7 +914,7 @@ OPTION_TABLE: tuple[Option, ...] = (
         kind="string",
         group="other",
         metavar="TYPE",
-        help="Not available here.",
+        help="Precision of the cached keys.",
         state="refused",
         reason="Caches have the model's own precision.",
     ),
@@ -925,7 +925,7 @@ OPTION_TABLE: tuple[Option, ...] = (
         kind="string",
         group="other",
         metavar="TYPE",
-        help="Not available here.",
+        help="Precision of the cached values.",
         state="refused",
         reason="Caches have the model's own precision.",
     ),
@@ -936,9 +936,9 @@ OPTION_TABLE: tuple[Option, ...] = (
         kind="string",
         group="other",
         metavar="N",
-        help="Has no effect here.",
+        help="Share of gaps from which the cache is defragmented; deprecated in the reference.",
         state="inert",
-        reason="MLX chooses its kernels and memory itself; answers are the same.",
+        reason="The cache has no gaps.",
     ),
     Option(
         name="mlock",
@@ -947,7 +947,7 @@ OPTION_TABLE: tuple[Option, ...] = (
         kind="boolean",
         default=False,
         group="other",
-        help="Has no effect here.",
+        help="Keep the weights from being swapped out.",
         state="inert",
         reason="How weights are brought into memory is up to MLX; answers are the same.",
     ),
@@ -959,7 +959,7 @@ OPTION_TABLE: tuple[Option, ...] = (
         kind="boolean",
         default=False,
         group="other",
-        help="Has no effect here.",
+        help="Map the weights from the file.",
         state="inert",
         reason="How weights are brought into memory is up to MLX; answers are the same.",
     ),
@@ -971,7 +971,7 @@ OPTION_TABLE: tuple[Option, ...] = (
         kind="boolean",
         default=False,
         group="other",
-        help="Has no effect here.",
+        help="Read the weights past the system's cache.",
         state="inert",
         reason="How weights are brought into memory is up to MLX; answers are the same.",
     ),
@@ -982,7 +982,7 @@ OPTION_TABLE: tuple[Option, ...] = (
         kind="string",
         group="other",
         metavar="MODE",
-        help="Has no effect here.",
+        help="How the weights are read.",
         state="inert",
         reason="How weights are brought into memory is up to MLX; answers are the same.",
     ),
@@ -993,7 +993,7 @@ OPTION_TABLE: tuple[Option, ...] = (
         kind="string",
         group="other",
         metavar="TYPE",
-        help="Has no effect here.",
+        help="How memory is spread over NUMA nodes.",
         state="inert",
         reason="How weights are brought into memory is up to MLX; answers are the same.",
     ),
@@ -1004,9 +1004,9 @@ OPTION_TABLE: tuple[Option, ...] = (
         kind="string",
         group="other",
         metavar="DEV1_DEV2",
-        help="Has no effect here.",
+        help="Devices to use.",
         state="inert",
-        reason="MLX has one unified memory: nothing is placed or split by hand.",
+        reason="MLX uses the machine's one accelerator, else the CPU.",
     ),
     Option(
         name="list_devices",
@@ -1014,9 +1014,9 @@ OPTION_TABLE: tuple[Option, ...] = (
         kind="boolean",
         default=False,
         group="other",
-        help="Not available here.",
+        help="List the devices and exit.",
         state="refused",
-        reason="Not in this build yet.",
+        reason="Not implemented in this build; MLX uses the machine's one accelerator, else the CPU.",
     ),
     Option(
         name="override_tensor",
@@ -1025,7 +1025,7 @@ OPTION_TABLE: tuple[Option, ...] = (
         kind="string",
         group="other",
         metavar="TENSOR",
-        help="Has no effect here.",
+        help="Devices for single tensors.",
         state="inert",
         reason="MLX has one unified memory: nothing is placed or split by hand.",
     ),
@@ -1036,7 +1036,7 @@ OPTION_TABLE: tuple[Option, ...] = (
         kind="boolean",
         default=False,
         group="other",
-        help="Has no effect here.",
+        help="Keep all experts on the CPU.",
         state="inert",
         reason="MLX has one unified memory: nothing is placed or split by hand.",
     ),
@@ -1047,7 +1047,7 @@ OPTION_TABLE: tuple[Option, ...] = (
         kind="string",
         group="other",
         metavar="N",
-        help="Has no effect here.",
+        help="Keep the experts of this many layers on the CPU.",
         state="inert",
         reason="MLX has one unified memory: nothing is placed or split by hand.",
     ),
@@ -1058,7 +1058,7 @@ OPTION_TABLE: tuple[Option, ...] = (
         kind="string",
         group="other",
         metavar="N",
-        help="Has no effect here.",
+        help="Layers to keep on the GPU.",
         state="inert",
         reason="MLX has one unified memory: nothing is placed or split by hand.",
     ),
@@ -1069,7 +1069,7 @@ OPTION_TABLE: tuple[Option, ...] = (
         kind="string",
         group="other",
         metavar="NONE_LAYER_ROW_T",
-        help="Has no effect here.",
+        help="How a model is split over several GPUs.",
         state="inert",
         reason="MLX has one unified memory: nothing is placed or split by hand.",
     ),
@@ -1080,7 +1080,7 @@ OPTION_TABLE: tuple[Option, ...] = (
         kind="string",
         group="other",
         metavar="N0_N1_N2",
-        help="Has no effect here.",
+        help="Shares of the model on several GPUs.",
         state="inert",
         reason="MLX has one unified memory: nothing is placed or split by hand.",
     ),
@@ -1091,7 +1091,7 @@ OPTION_TABLE: tuple[Option, ...] = (
         kind="string",
         group="other",
         metavar="INDEX",
-        help="Has no effect here.",
+        help="The GPU for what isn't split.",
         state="inert",
         reason="MLX has one unified memory: nothing is placed or split by hand.",
     ),
@@ -1102,7 +1102,7 @@ OPTION_TABLE: tuple[Option, ...] = (
         kind="string",
         group="other",
         metavar="ON_OFF",
-        help="Has no effect here.",
+        help="Adjust settings to the device's memory.",
         state="inert",
         reason="MLX has one unified memory: nothing is placed or split by hand.",
     ),
@@ -1113,7 +1113,7 @@ OPTION_TABLE: tuple[Option, ...] = (
         kind="string",
         group="other",
         metavar="MIB0_MIB1_MIB2",
-        help="Has no effect here.",
+        help="Memory to leave free on each device.",
         state="inert",
         reason="MLX has one unified memory: nothing is placed or split by hand.",
     ),
@@ -1124,7 +1124,7 @@ OPTION_TABLE: tuple[Option, ...] = (
         kind="string",
         group="other",
         metavar="N",
-        help="Has no effect here.",
+        help="Least context to which settings are adjusted.",
         state="inert",
         reason="MLX has one unified memory: nothing is placed or split by hand.",
     ),
@@ -1134,7 +1134,7 @@ OPTION_TABLE: tuple[Option, ...] = (
         kind="boolean",
         default=False,
         group="other",
-        help="Has no effect here.",
+        help="Look for invalid numbers in the weights while loading.",
         state="inert",
         reason="How weights are brought into memory is up to MLX; answers are the same.",
     ),
@@ -1144,9 +1144,9 @@ OPTION_TABLE: tuple[Option, ...] = (
         kind="string",
         group="other",
         metavar="KEY_TYPE_VALUE",
-        help="Not available here.",
+        help="Replace entries of the model file's header.",
         state="refused",
-        reason="Not in this build yet.",
+        reason="Not implemented in this build; edit the file with the gguf package.",
     ),
     Option(
         name="op_offload",
@@ -1155,7 +1155,7 @@ OPTION_TABLE: tuple[Option, ...] = (
         kind="boolean",
         default=True,
         group="other",
-        help="Has no effect here.",
+        help="Run the host's operations on the GPU.",
         state="inert",
         reason="MLX chooses its kernels and memory itself; answers are the same.",
     ),
@@ -1165,9 +1165,9 @@ OPTION_TABLE: tuple[Option, ...] = (
         kind="string",
         group="other",
         metavar="FNAME",
-        help="Not available here.",
+        help="Adapter to load.",
         state="refused",
-        reason="Not in this build yet.",
+        reason="Not implemented in this build; merge the adapter into the model.",
     ),
     Option(
         name="lora_scaled",
@@ -1175,9 +1175,9 @@ OPTION_TABLE: tuple[Option, ...] = (
         kind="string",
         group="other",
         metavar="FNAME_SCALE",
-        help="Not available here.",
+        help="Adapter to load, with its strength.",
         state="refused",
-        reason="Not in this build yet.",
+        reason="Not implemented in this build; merge the adapter into the model.",
     ),
     Option(
         name="control_vector",
@@ -1185,9 +1185,9 @@ OPTION_TABLE: tuple[Option, ...] = (
         kind="string",
         group="other",
         metavar="FNAME",
-        help="Not available here.",
+        help="Control vector to add.",
         state="refused",
-        reason="Not in this build yet.",
+        reason="Not implemented in this build.",
     ),
     Option(
         name="control_vector_scaled",
@@ -1195,9 +1195,9 @@ OPTION_TABLE: tuple[Option, ...] = (
         kind="string",
         group="other",
         metavar="FNAME_SCALE",
-        help="Not available here.",
+        help="Control vector to add, with its strength.",
         state="refused",
-        reason="Not in this build yet.",
+        reason="Not implemented in this build.",
     ),
     Option(
         name="control_vector_layer_range",
@@ -1205,9 +1205,9 @@ OPTION_TABLE: tuple[Option, ...] = (
         kind="string",
         group="other",
         metavar="START",
-        help="Not available here.",
+        help="Layers that control vectors are added to.",
         state="refused",
-        reason="Not in this build yet.",
+        reason="Not implemented in this build.",
     ),
     Option(
         name="model",
@@ -1225,7 +1225,7 @@ OPTION_TABLE: tuple[Option, ...] = (
         kind="string",
         group="other",
         metavar="MODEL_URL",
-        help="Not available here.",
+        help="Address to download the model from.",
         state="refused",
         reason="Download the file and give it to -m.",
     ),
@@ -1236,7 +1236,7 @@ OPTION_TABLE: tuple[Option, ...] = (
         kind="string",
         group="other",
         metavar="REPO_MODEL_QUANT",
-        help="Not available here.",
+        help="Docker repository to download the model from.",
         state="refused",
         reason="Download the file and give it to -m.",
     ),
@@ -1247,7 +1247,7 @@ OPTION_TABLE: tuple[Option, ...] = (
         kind="string",
         group="other",
         metavar="USER_MODEL_QUANT",
-        help="Not available here.",
+        help="Hub repository to download the model from.",
         state="refused",
         reason="Give the repository to -m (owner/name).",
     ),
@@ -1258,9 +1258,9 @@ OPTION_TABLE: tuple[Option, ...] = (
         kind="string",
         group="other",
         metavar="FILE",
-        help="Not available here.",
+        help="File of the hub repository.",
         state="refused",
-        reason="Download the file and give it to -m.",
+        reason="Name a repository with one model in -m, or download the file and give it to -m.",
     ),
     Option(
         name="hf_token",
@@ -1269,7 +1269,7 @@ OPTION_TABLE: tuple[Option, ...] = (
         kind="string",
         group="other",
         metavar="TOKEN",
-        help="Not available here.",
+        help="Token for the hub.",
         state="refused",
         reason="Set the environment variable HF_TOKEN.",
     ),
@@ -1279,9 +1279,9 @@ OPTION_TABLE: tuple[Option, ...] = (
         kind="boolean",
         default=False,
         group="other",
-        help="Not available here.",
+        help="Log nothing.",
         state="refused",
-        reason="Not in this build yet.",
+        reason="Give --log-verbosity 0.",
     ),
     Option(
         name="log_file",
@@ -1290,9 +1290,9 @@ OPTION_TABLE: tuple[Option, ...] = (
         kind="string",
         group="other",
         metavar="FNAME",
-        help="Not available here.",
+        help="File to log to.",
         state="refused",
-        reason="Not in this build yet.",
+        reason="Redirect the standard error stream.",
     ),
     Option(
         name="log_colors",
@@ -1301,7 +1301,7 @@ OPTION_TABLE: tuple[Option, ...] = (
         kind="string",
         group="other",
         metavar="ON_OFF_AUTO",
-        help="Has no effect here.",
+        help="Colour log lines.",
         state="inert",
         reason="The form of log lines is fixed; their content is the same.",
     ),
@@ -1320,9 +1320,9 @@ OPTION_TABLE: tuple[Option, ...] = (
         kind="boolean",
         default=False,
         group="other",
-        help="Not available here.",
+        help="Use no network.",
         state="refused",
-        reason="Not in this build yet.",
+        reason="Set the environment variable HF_HUB_OFFLINE=1.",
     ),
     Option(
         name="log_verbosity",
@@ -1344,7 +1344,7 @@ OPTION_TABLE: tuple[Option, ...] = (
         kind="boolean",
         default=False,
         group="other",
-        help="Has no effect here.",
+        help="Begin log lines with a prefix.",
         state="inert",
         reason="The form of log lines is fixed; their content is the same.",
     ),
@@ -1356,7 +1356,7 @@ OPTION_TABLE: tuple[Option, ...] = (
         kind="boolean",
         default=False,
         group="other",
-        help="Has no effect here.",
+        help="Begin log lines with the time.",
         state="inert",
         reason="The form of log lines is fixed; their content is the same.",
     ),
@@ -1367,9 +1367,9 @@ OPTION_TABLE: tuple[Option, ...] = (
         kind="string",
         group="other",
         metavar="TYPE",
-        help="Not available here.",
+        help="Precision of the draft model's cached keys.",
         state="refused",
-        reason="Not in this build yet.",
+        reason="Not implemented in this build; nothing is drafted, answers are the same without it.",
     ),
     Option(
         name="spec_draft_type_v",
@@ -1378,9 +1378,9 @@ OPTION_TABLE: tuple[Option, ...] = (
         kind="string",
         group="other",
         metavar="TYPE",
-        help="Not available here.",
+        help="Precision of the draft model's cached values.",
         state="refused",
-        reason="Not in this build yet.",
+        reason="Not implemented in this build; nothing is drafted, answers are the same without it.",
     ),
     Option(
         name="samplers",
@@ -1649,7 +1649,7 @@ OPTION_TABLE: tuple[Option, ...] = (
         kind="string",
         group="sampling",
         metavar="TOKEN_ID_BIAS",
-        help="Not available here.",
+        help="Bias of a token when a request doesn't say.",
         state="refused",
         reason="Give logit_bias in the request.",
     ),
@@ -1675,7 +1675,7 @@ OPTION_TABLE: tuple[Option, ...] = (
         kind="string",
         group="sampling",
         metavar="SCHEMA",
-        help="Not available here.",
+        help="JSON Schema that texts follow when a request doesn't say.",
         state="refused",
         reason="Give json_schema in the request.",
     ),
@@ -1685,7 +1685,7 @@ OPTION_TABLE: tuple[Option, ...] = (
         kind="string",
         group="sampling",
         metavar="FILE",
-        help="Not available here.",
+        help="File with such a schema.",
         state="refused",
         reason="Give json_schema in the request.",
     ),
@@ -1696,9 +1696,9 @@ OPTION_TABLE: tuple[Option, ...] = (
         kind="boolean",
         default=False,
         group="sampling",
-        help="Not available here.",
+        help="Sample on the device that computes the logits.",
         state="refused",
-        reason="Not in this build yet.",
+        reason="Sampling runs in the server, on the CPU.",
     ),
     Option(
         name="spec_draft_hf",
@@ -1707,9 +1707,9 @@ OPTION_TABLE: tuple[Option, ...] = (
         kind="string",
         group="speculative decoding",
         metavar="USER_MODEL_QUANT",
-        help="Not available here.",
+        help="Hub repository of a draft model.",
         state="refused",
-        reason="Not in this build yet.",
+        reason="Not implemented in this build; nothing is drafted, answers are the same without it.",
     ),
     Option(
         name="spec_draft_threads",
@@ -1717,9 +1717,9 @@ OPTION_TABLE: tuple[Option, ...] = (
         kind="string",
         group="speculative decoding",
         metavar="N",
-        help="Not available here.",
+        help="Threads of the draft model.",
         state="refused",
-        reason="Not in this build yet.",
+        reason="Not implemented in this build; nothing is drafted, answers are the same without it.",
     ),
     Option(
         name="spec_draft_threads_batch",
@@ -1727,9 +1727,9 @@ OPTION_TABLE: tuple[Option, ...] = (
         kind="string",
         group="speculative decoding",
         metavar="N",
-        help="Not available here.",
+        help="Threads of the draft model for prompts.",
         state="refused",
-        reason="Not in this build yet.",
+        reason="Not implemented in this build; nothing is drafted, answers are the same without it.",
     ),
     Option(
         name="spec_draft_cpu_mask",
@@ -1737,9 +1737,9 @@ OPTION_TABLE: tuple[Option, ...] = (
         kind="string",
         group="speculative decoding",
         metavar="M",
-        help="Not available here.",
+        help="Processors of the draft model, as a mask.",
         state="refused",
-        reason="Not in this build yet.",
+        reason="Not implemented in this build; nothing is drafted, answers are the same without it.",
     ),
     Option(
         name="spec_draft_cpu_range",
@@ -1747,9 +1747,9 @@ OPTION_TABLE: tuple[Option, ...] = (
         kind="string",
         group="speculative decoding",
         metavar="VALUE",
-        help="Not available here.",
+        help="Processors of the draft model, as a range.",
         state="refused",
-        reason="Not in this build yet.",
+        reason="Not implemented in this build; nothing is drafted, answers are the same without it.",
     ),
     Option(
         name="spec_draft_cpu_strict",
@@ -1757,9 +1757,9 @@ OPTION_TABLE: tuple[Option, ...] = (
         kind="string",
         group="speculative decoding",
         metavar="0_1",
-        help="Not available here.",
+        help="Whether the draft model's threads stay on their processors.",
         state="refused",
-        reason="Not in this build yet.",
+        reason="Not implemented in this build; nothing is drafted, answers are the same without it.",
     ),
     Option(
         name="spec_draft_prio",
@@ -1767,9 +1767,9 @@ OPTION_TABLE: tuple[Option, ...] = (
         kind="string",
         group="speculative decoding",
         metavar="N",
-        help="Not available here.",
+        help="Priority of the draft model's threads.",
         state="refused",
-        reason="Not in this build yet.",
+        reason="Not implemented in this build; nothing is drafted, answers are the same without it.",
     ),
     Option(
         name="spec_draft_poll",
@@ -1777,9 +1777,9 @@ OPTION_TABLE: tuple[Option, ...] = (
         kind="string",
         group="speculative decoding",
         metavar="0_1",
-        help="Not available here.",
+        help="How much the draft model's threads poll for work.",
         state="refused",
-        reason="Not in this build yet.",
+        reason="Not implemented in this build; nothing is drafted, answers are the same without it.",
     ),
     Option(
         name="spec_draft_cpu_mask_batch",
@@ -1787,9 +1787,9 @@ OPTION_TABLE: tuple[Option, ...] = (
         kind="string",
         group="speculative decoding",
         metavar="M",
-        help="Not available here.",
+        help="Processors of the draft model for prompts, as a mask.",
         state="refused",
-        reason="Not in this build yet.",
+        reason="Not implemented in this build; nothing is drafted, answers are the same without it.",
     ),
     Option(
         name="spec_draft_cpu_strict_batch",
@@ -1797,9 +1797,9 @@ OPTION_TABLE: tuple[Option, ...] = (
         kind="string",
         group="speculative decoding",
         metavar="0_1",
-        help="Not available here.",
+        help="Whether the draft model's threads for prompts stay on their processors.",
         state="refused",
-        reason="Not in this build yet.",
+        reason="Not implemented in this build; nothing is drafted, answers are the same without it.",
     ),
     Option(
         name="spec_draft_prio_batch",
@@ -1807,9 +1807,9 @@ OPTION_TABLE: tuple[Option, ...] = (
         kind="string",
         group="speculative decoding",
         metavar="N",
-        help="Not available here.",
+        help="Priority of the draft model's threads for prompts.",
         state="refused",
-        reason="Not in this build yet.",
+        reason="Not implemented in this build; nothing is drafted, answers are the same without it.",
     ),
     Option(
         name="spec_draft_poll_batch",
@@ -1817,9 +1817,9 @@ OPTION_TABLE: tuple[Option, ...] = (
         kind="string",
         group="speculative decoding",
         metavar="0_1",
-        help="Not available here.",
+        help="How much the draft model's threads for prompts poll for work.",
         state="refused",
-        reason="Not in this build yet.",
+        reason="Not implemented in this build; nothing is drafted, answers are the same without it.",
     ),
     Option(
         name="spec_draft_override_tensor",
@@ -1827,9 +1827,9 @@ OPTION_TABLE: tuple[Option, ...] = (
         kind="string",
         group="speculative decoding",
         metavar="TENSOR",
-        help="Not available here.",
+        help="Devices for single tensors of the draft model.",
         state="refused",
-        reason="Not in this build yet.",
+        reason="Not implemented in this build; nothing is drafted, answers are the same without it.",
     ),
     Option(
         name="spec_draft_cpu_moe",
@@ -1838,9 +1838,9 @@ OPTION_TABLE: tuple[Option, ...] = (
         kind="boolean",
         default=False,
         group="speculative decoding",
-        help="Not available here.",
+        help="Keep all experts of the draft model on the CPU.",
         state="refused",
-        reason="Not in this build yet.",
+        reason="Not implemented in this build; nothing is drafted, answers are the same without it.",
     ),
     Option(
         name="spec_draft_n_cpu_moe",
@@ -1849,9 +1849,9 @@ OPTION_TABLE: tuple[Option, ...] = (
         kind="string",
         group="speculative decoding",
         metavar="N",
-        help="Not available here.",
+        help="Keep the experts of this many layers of the draft model on the CPU.",
         state="refused",
-        reason="Not in this build yet.",
+        reason="Not implemented in this build; nothing is drafted, answers are the same without it.",
     ),
     Option(
         name="spec_draft_n_max",
@@ -1860,9 +1860,9 @@ OPTION_TABLE: tuple[Option, ...] = (
         kind="string",
         group="speculative decoding",
         metavar="N",
-        help="Not available here.",
+        help="Most tokens to draft at a time.",
         state="refused",
-        reason="Not in this build yet.",
+        reason="Not implemented in this build; nothing is drafted, answers are the same without it.",
     ),
     Option(
         name="spec_draft_n_min",
@@ -1871,9 +1871,9 @@ OPTION_TABLE: tuple[Option, ...] = (
         kind="string",
         group="speculative decoding",
         metavar="N",
-        help="Not available here.",
+        help="Fewest tokens to draft at a time.",
         state="refused",
-        reason="Not in this build yet.",
+        reason="Not implemented in this build; nothing is drafted, answers are the same without it.",
     ),
     Option(
         name="spec_draft_p_split",
@@ -1882,9 +1882,9 @@ OPTION_TABLE: tuple[Option, ...] = (
         kind="string",
         group="speculative decoding",
         metavar="P",
-        help="Not available here.",
+        help="Probability from which drafts branch.",
         state="refused",
-        reason="Not in this build yet.",
+        reason="Not implemented in this build; nothing is drafted, answers are the same without it.",
     ),
     Option(
         name="spec_draft_p_min",
@@ -1893,9 +1893,9 @@ OPTION_TABLE: tuple[Option, ...] = (
         kind="string",
         group="speculative decoding",
         metavar="P",
-        help="Not available here.",
+        help="Least probability of a drafted token.",
         state="refused",
-        reason="Not in this build yet.",
+        reason="Not implemented in this build; nothing is drafted, answers are the same without it.",
     ),
     Option(
         name="spec_draft_backend_sampling",
@@ -1905,9 +1905,9 @@ OPTION_TABLE: tuple[Option, ...] = (
         kind="boolean",
         default=True,
         group="speculative decoding",
-        help="Not available here.",
+        help="Sample drafts on the device.",
         state="refused",
-        reason="Not in this build yet.",
+        reason="Not implemented in this build; nothing is drafted, answers are the same without it.",
     ),
     Option(
         name="spec_draft_device",
@@ -1915,9 +1915,9 @@ OPTION_TABLE: tuple[Option, ...] = (
         kind="string",
         group="speculative decoding",
         metavar="DEV1_DEV2",
-        help="Not available here.",
+        help="Devices of the draft model.",
         state="refused",
-        reason="Not in this build yet.",
+        reason="Not implemented in this build; nothing is drafted, answers are the same without it.",
     ),
     Option(
         name="spec_draft_ngl",
@@ -1926,9 +1926,9 @@ OPTION_TABLE: tuple[Option, ...] = (
         kind="string",
         group="speculative decoding",
         metavar="N",
-        help="Not available here.",
+        help="Layers of the draft model on the GPU.",
         state="refused",
-        reason="Not in this build yet.",
+        reason="Not implemented in this build; nothing is drafted, answers are the same without it.",
     ),
     Option(
         name="spec_draft_model",
@@ -1937,9 +1937,9 @@ OPTION_TABLE: tuple[Option, ...] = (
         kind="string",
         group="speculative decoding",
         metavar="FNAME",
-        help="Not available here.",
+        help="Draft model for speculative decoding.",
         state="refused",
-        reason="Not in this build yet.",
+        reason="Not implemented in this build; nothing is drafted, answers are the same without it.",
     ),
     Option(
         name="spec_type",
@@ -1948,9 +1948,9 @@ OPTION_TABLE: tuple[Option, ...] = (
         kind="string",
         group="speculative decoding",
         metavar="VALUE",
-        help="Not available here.",
+        help="Kind of speculative decoding.",
         state="refused",
-        reason="Not in this build yet.",
+        reason="Not implemented in this build; nothing is drafted, answers are the same without it.",
     ),
     Option(
         name="spec_ngram_mod_n_min",
@@ -1958,9 +1958,9 @@ OPTION_TABLE: tuple[Option, ...] = (
         kind="string",
         group="speculative decoding",
         metavar="N",
-        help="Not available here.",
+        help="Hashed n-grams: fewest tokens to draft.",
         state="refused",
-        reason="Not in this build yet.",
+        reason="Not implemented in this build; nothing is drafted, answers are the same without it.",
     ),
     Option(
         name="spec_ngram_mod_n_max",
@@ -1968,9 +1968,9 @@ OPTION_TABLE: tuple[Option, ...] = (
         kind="string",
         group="speculative decoding",
         metavar="N",
-        help="Not available here.",
+        help="Hashed n-grams: most tokens to draft.",
         state="refused",
-        reason="Not in this build yet.",
+        reason="Not implemented in this build; nothing is drafted, answers are the same without it.",
     ),
     Option(
         name="spec_ngram_mod_n_match",
@@ -1978,9 +1978,9 @@ OPTION_TABLE: tuple[Option, ...] = (
         kind="string",
         group="speculative decoding",
         metavar="N",
-        help="Not available here.",
+        help="Hashed n-grams: length that is looked up.",
         state="refused",
-        reason="Not in this build yet.",
+        reason="Not implemented in this build; nothing is drafted, answers are the same without it.",
     ),
     Option(
         name="spec_ngram_simple_size_n",
@@ -1988,9 +1988,9 @@ OPTION_TABLE: tuple[Option, ...] = (
         kind="string",
         group="speculative decoding",
         metavar="N",
-        help="Not available here.",
+        help="Simple n-grams: length that is looked up.",
         state="refused",
-        reason="Not in this build yet.",
+        reason="Not implemented in this build; nothing is drafted, answers are the same without it.",
     ),
     Option(
         name="spec_ngram_simple_size_m",
@@ -1998,9 +1998,9 @@ OPTION_TABLE: tuple[Option, ...] = (
         kind="string",
         group="speculative decoding",
         metavar="N",
-        help="Not available here.",
+        help="Simple n-grams: length that is drafted.",
         state="refused",
-        reason="Not in this build yet.",
+        reason="Not implemented in this build; nothing is drafted, answers are the same without it.",
     ),
     Option(
         name="spec_ngram_simple_min_hits",
@@ -2008,9 +2008,9 @@ OPTION_TABLE: tuple[Option, ...] = (
         kind="string",
         group="speculative decoding",
         metavar="N",
-        help="Not available here.",
+        help="Simple n-grams: hits before one is drafted.",
         state="refused",
-        reason="Not in this build yet.",
+        reason="Not implemented in this build; nothing is drafted, answers are the same without it.",
     ),
     Option(
         name="spec_ngram_map_k_size_n",
@@ -2018,9 +2018,9 @@ OPTION_TABLE: tuple[Option, ...] = (
         kind="string",
         group="speculative decoding",
         metavar="N",
-        help="Not available here.",
+        help="Mapped n-grams: length that is looked up.",
         state="refused",
-        reason="Not in this build yet.",
+        reason="Not implemented in this build; nothing is drafted, answers are the same without it.",
     ),
     Option(
         name="spec_ngram_map_k_size_m",
@@ -2028,9 +2028,9 @@ OPTION_TABLE: tuple[Option, ...] = (
         kind="string",
         group="speculative decoding",
         metavar="N",
-        help="Not available here.",
+        help="Mapped n-grams: length that is drafted.",
         state="refused",
-        reason="Not in this build yet.",
+        reason="Not implemented in this build; nothing is drafted, answers are the same without it.",
     ),
     Option(
         name="spec_ngram_map_k_min_hits",
@@ -2038,9 +2038,9 @@ OPTION_TABLE: tuple[Option, ...] = (
         kind="string",
         group="speculative decoding",
         metavar="N",
-        help="Not available here.",
+        help="Mapped n-grams: hits before one is drafted.",
         state="refused",
-        reason="Not in this build yet.",
+        reason="Not implemented in this build; nothing is drafted, answers are the same without it.",
     ),
     Option(
         name="spec_ngram_map_k4v_size_n",
@@ -2048,9 +2048,9 @@ OPTION_TABLE: tuple[Option, ...] = (
         kind="string",
         group="speculative decoding",
         metavar="N",
-        help="Not available here.",
+        help="Mapped n-grams with four values: length that is looked up.",
         state="refused",
-        reason="Not in this build yet.",
+        reason="Not implemented in this build; nothing is drafted, answers are the same without it.",
     ),
     Option(
         name="spec_ngram_map_k4v_size_m",
@@ -2058,9 +2058,9 @@ OPTION_TABLE: tuple[Option, ...] = (
         kind="string",
         group="speculative decoding",
         metavar="N",
-        help="Not available here.",
+        help="Mapped n-grams with four values: length that is drafted.",
         state="refused",
-        reason="Not in this build yet.",
+        reason="Not implemented in this build; nothing is drafted, answers are the same without it.",
     ),
     Option(
         name="spec_ngram_map_k4v_min_hits",
@@ -2068,9 +2068,9 @@ OPTION_TABLE: tuple[Option, ...] = (
         kind="string",
         group="speculative decoding",
         metavar="N",
-        help="Not available here.",
+        help="Mapped n-grams with four values: hits before one is drafted.",
         state="refused",
-        reason="Not in this build yet.",
+        reason="Not implemented in this build; nothing is drafted, answers are the same without it.",
     ),
     Option(
         name="draft",
@@ -2079,9 +2079,9 @@ OPTION_TABLE: tuple[Option, ...] = (
         kind="string",
         group="speculative decoding",
         metavar="N",
-        help="Not available here.",
+        help="Older name of --spec-draft-n-max.",
         state="refused",
-        reason="Not in this build yet.",
+        reason="Not implemented in this build; nothing is drafted, answers are the same without it.",
     ),
     Option(
         name="draft_min",
@@ -2090,9 +2090,9 @@ OPTION_TABLE: tuple[Option, ...] = (
         kind="string",
         group="speculative decoding",
         metavar="N",
-        help="Not available here.",
+        help="Older name of --spec-draft-n-min.",
         state="refused",
-        reason="Not in this build yet.",
+        reason="Not implemented in this build; nothing is drafted, answers are the same without it.",
     ),
     Option(
         name="spec_ngram_size_n",
@@ -2100,9 +2100,9 @@ OPTION_TABLE: tuple[Option, ...] = (
         kind="string",
         group="speculative decoding",
         metavar="N",
-        help="Not available here.",
+        help="Older name of --spec-ngram-simple-size-n.",
         state="refused",
-        reason="Not in this build yet.",
+        reason="Not implemented in this build; nothing is drafted, answers are the same without it.",
     ),
     Option(
         name="spec_ngram_size_m",
@@ -2110,9 +2110,9 @@ OPTION_TABLE: tuple[Option, ...] = (
         kind="string",
         group="speculative decoding",
         metavar="N",
-        help="Not available here.",
+        help="Older name of --spec-ngram-simple-size-m.",
         state="refused",
-        reason="Not in this build yet.",
+        reason="Not implemented in this build; nothing is drafted, answers are the same without it.",
     ),
     Option(
         name="spec_ngram_min_hits",
@@ -2120,9 +2120,9 @@ OPTION_TABLE: tuple[Option, ...] = (
         kind="string",
         group="speculative decoding",
         metavar="N",
-        help="Not available here.",
+        help="Older name of --spec-ngram-simple-min-hits.",
         state="refused",
-        reason="Not in this build yet.",
+        reason="Not implemented in this build; nothing is drafted, answers are the same without it.",
     ),
     Option(
         name="lookup_cache_static",
@@ -2130,9 +2130,9 @@ OPTION_TABLE: tuple[Option, ...] = (
         kind="string",
         group="other",
         metavar="FNAME",
-        help="Not available here.",
+        help="File of n-grams to draft from.",
         state="refused",
-        reason="Not in this build yet.",
+        reason="Not implemented in this build; nothing is drafted, answers are the same without it.",
     ),
     Option(
         name="lookup_cache_dynamic",
@@ -2140,9 +2140,9 @@ OPTION_TABLE: tuple[Option, ...] = (
         kind="string",
         group="other",
         metavar="FNAME",
-        help="Not available here.",
+        help="File of n-grams to draft from, kept up to date.",
         state="refused",
-        reason="Not in this build yet.",
+        reason="Not implemented in this build; nothing is drafted, answers are the same without it.",
     ),
     Option(
         name="ctx_checkpoints",
@@ -2151,9 +2151,9 @@ OPTION_TABLE: tuple[Option, ...] = (
         kind="string",
         group="other",
         metavar="N",
-        help="Not available here.",
-        state="refused",
-        reason="Not in this build yet.",
+        help="Snapshots of a slot that are kept.",
+        state="inert",
+        reason="A prompt is evaluated again where its cache can't be cut back; answers are the same.",
     ),
     Option(
         name="checkpoint_min_step",
@@ -2162,9 +2162,9 @@ OPTION_TABLE: tuple[Option, ...] = (
         kind="string",
         group="other",
         metavar="N",
-        help="Not available here.",
-        state="refused",
-        reason="Not in this build yet.",
+        help="Least tokens between two snapshots.",
+        state="inert",
+        reason="A prompt is evaluated again where its cache can't be cut back; answers are the same.",
     ),
     Option(
         name="cache_ram",
@@ -2173,9 +2173,9 @@ OPTION_TABLE: tuple[Option, ...] = (
         kind="string",
         group="other",
         metavar="N",
-        help="Not available here.",
-        state="refused",
-        reason="Not in this build yet.",
+        help="Memory for the prompts of idle slots.",
+        state="inert",
+        reason="Each slot keeps its own last prompt; answers are the same.",
     ),
     Option(
         name="kv_unified",
@@ -2185,7 +2185,7 @@ OPTION_TABLE: tuple[Option, ...] = (
         kind="boolean",
         default=False,
         group="other",
-        help="Not available here.",
+        help="One cache for all slots.",
         state="refused",
         reason="Leave -np out for slots that share one context.",
     ),
@@ -2197,9 +2197,9 @@ OPTION_TABLE: tuple[Option, ...] = (
         kind="boolean",
         default=True,
         group="other",
-        help="Not available here.",
-        state="refused",
-        reason="Not in this build yet.",
+        help="Move the prompts of idle slots to memory.",
+        state="inert",
+        reason="Each slot keeps its own last prompt; answers are the same.",
     ),
     Option(
         name="context_shift",
@@ -2209,7 +2209,7 @@ OPTION_TABLE: tuple[Option, ...] = (
         kind="boolean",
         default=False,
         group="other",
-        help="Not available here.",
+        help="Drop old tokens when the context is full.",
         state="refused",
         reason="Shifting the context comes with a later release; raise -c instead.",
     ),
@@ -2237,7 +2237,7 @@ OPTION_TABLE: tuple[Option, ...] = (
         kind="boolean",
         default=True,
         group="other",
-        help="Has no effect here.",
+        help="Run the model once before the first request.",
         state="inert",
         reason="How weights are brought into memory is up to MLX; answers are the same.",
     ),
@@ -2247,9 +2247,9 @@ OPTION_TABLE: tuple[Option, ...] = (
         kind="boolean",
         default=False,
         group="other",
-        help="Not available here.",
+        help="Put the suffix first in fill-in-the-middle prompts.",
         state="refused",
-        reason="Not in this build yet.",
+        reason="Infill comes with a later release.",
     ),
     Option(
         name="pooling",
@@ -2280,7 +2280,7 @@ OPTION_TABLE: tuple[Option, ...] = (
         kind="boolean",
         default=True,
         group="other",
-        help="Has no effect here.",
+        help="Batch requests as they come.",
         state="inert",
         reason="Requests are always batched continuously.",
     ),
@@ -2291,9 +2291,9 @@ OPTION_TABLE: tuple[Option, ...] = (
         kind="string",
         group="other",
         metavar="FILE",
-        help="Not available here.",
+        help="Projector file for images and sound.",
         state="refused",
-        reason="Not in this build yet.",
+        reason="Not implemented in this build; it takes text only.",
     ),
     Option(
         name="mmproj_url",
@@ -2302,9 +2302,9 @@ OPTION_TABLE: tuple[Option, ...] = (
         kind="string",
         group="other",
         metavar="URL",
-        help="Not available here.",
+        help="Address to download a projector from.",
         state="refused",
-        reason="Not in this build yet.",
+        reason="Not implemented in this build; it takes text only.",
     ),
     Option(
         name="mmproj_auto",
@@ -2314,9 +2314,9 @@ OPTION_TABLE: tuple[Option, ...] = (
         kind="boolean",
         default=True,
         group="other",
-        help="Not available here.",
-        state="refused",
-        reason="Not in this build yet.",
+        help="Look for a projector beside the model.",
+        state="inert",
+        reason="There is text only; no projector is looked for.",
     ),
     Option(
         name="mmproj_offload",
@@ -2326,9 +2326,9 @@ OPTION_TABLE: tuple[Option, ...] = (
         kind="boolean",
         default=True,
         group="other",
-        help="Not available here.",
-        state="refused",
-        reason="Not in this build yet.",
+        help="Keep the projector on the GPU.",
+        state="inert",
+        reason="There is text only; no projector is loaded.",
     ),
     Option(
         name="mmproj_device",
@@ -2337,9 +2337,9 @@ OPTION_TABLE: tuple[Option, ...] = (
         kind="string",
         group="other",
         metavar="DEVICE",
-        help="Not available here.",
+        help="Device of the projector.",
         state="refused",
-        reason="Not in this build yet.",
+        reason="Not implemented in this build; it takes text only.",
     ),
     Option(
         name="image_min_tokens",
@@ -2348,9 +2348,9 @@ OPTION_TABLE: tuple[Option, ...] = (
         kind="string",
         group="other",
         metavar="N",
-        help="Not available here.",
+        help="Fewest tokens for an image.",
         state="refused",
-        reason="Not in this build yet.",
+        reason="Not implemented in this build; it takes text only.",
     ),
     Option(
         name="image_max_tokens",
@@ -2359,9 +2359,9 @@ OPTION_TABLE: tuple[Option, ...] = (
         kind="string",
         group="other",
         metavar="N",
-        help="Not available here.",
+        help="Most tokens for an image.",
         state="refused",
-        reason="Not in this build yet.",
+        reason="Not implemented in this build; it takes text only.",
     ),
     Option(
         name="mtmd_batch_max_tokens",
@@ -2370,9 +2370,9 @@ OPTION_TABLE: tuple[Option, ...] = (
         kind="string",
         group="other",
         metavar="N",
-        help="Not available here.",
+        help="Most tokens of images and sound in one step.",
         state="refused",
-        reason="Not in this build yet.",
+        reason="Not implemented in this build; it takes text only.",
     ),
     Option(
         name="alias",
@@ -2390,9 +2390,9 @@ OPTION_TABLE: tuple[Option, ...] = (
         kind="string",
         group="other",
         metavar="STRING",
-        help="Not available here.",
+        help="Labels shown with the model.",
         state="refused",
-        reason="Not in this build yet.",
+        reason="Not implemented in this build.",
     ),
     Option(
         name="embd_normalize",
@@ -2433,7 +2433,7 @@ OPTION_TABLE: tuple[Option, ...] = (
         kind="boolean",
         default=False,
         group="other",
-        help="Not available here.",
+        help="Let several processes listen on the port.",
         state="refused",
         reason="Put a reverse proxy in front.",
     ),
@@ -2444,7 +2444,7 @@ OPTION_TABLE: tuple[Option, ...] = (
         kind="string",
         group="other",
         metavar="PATH",
-        help="Not available here.",
+        help="Folder of files to serve.",
         state="refused",
         reason="Put a reverse proxy in front.",
     ),
@@ -2455,9 +2455,9 @@ OPTION_TABLE: tuple[Option, ...] = (
         kind="string",
         group="other",
         metavar="ORIGINS",
-        help="Not available here.",
+        help="Origins that browsers may call from.",
         state="refused",
-        reason="Not in this build yet.",
+        reason="Not implemented in this build; set the header in a reverse proxy.",
     ),
     Option(
         name="cors_methods",
@@ -2466,9 +2466,9 @@ OPTION_TABLE: tuple[Option, ...] = (
         kind="string",
         group="other",
         metavar="METHODS",
-        help="Not available here.",
+        help="Methods that browsers may use.",
         state="refused",
-        reason="Not in this build yet.",
+        reason="Not implemented in this build; set the header in a reverse proxy.",
     ),
     Option(
         name="cors_headers",
@@ -2477,9 +2477,9 @@ OPTION_TABLE: tuple[Option, ...] = (
         kind="string",
         group="other",
         metavar="HEADERS",
-        help="Not available here.",
+        help="Headers that browsers may send.",
         state="refused",
-        reason="Not in this build yet.",
+        reason="Not implemented in this build; set the header in a reverse proxy.",
     ),
     Option(
         name="cors_credentials",
@@ -2489,9 +2489,9 @@ OPTION_TABLE: tuple[Option, ...] = (
         kind="boolean",
         default=True,
         group="other",
-        help="Not available here.",
+        help="Whether browsers may send credentials.",
         state="refused",
-        reason="Not in this build yet.",
+        reason="Not implemented in this build; set the header in a reverse proxy.",
     ),
     Option(
         name="api_prefix",
@@ -2500,7 +2500,7 @@ OPTION_TABLE: tuple[Option, ...] = (
         kind="string",
         group="other",
         metavar="PREFIX",
-        help="Not available here.",
+        help="Prefix of every path.",
         state="refused",
         reason="Put a reverse proxy in front.",
     ),
@@ -2511,9 +2511,9 @@ OPTION_TABLE: tuple[Option, ...] = (
         kind="string",
         group="other",
         metavar="JSON",
-        help="Not available here.",
+        help="Settings of the chat page.",
         state="refused",
-        reason="Not in this build yet.",
+        reason="There is a landing page and no chat page.",
     ),
     Option(
         name="ui_config_file",
@@ -2522,9 +2522,9 @@ OPTION_TABLE: tuple[Option, ...] = (
         kind="string",
         group="other",
         metavar="PATH",
-        help="Not available here.",
+        help="File with the settings of the chat page.",
         state="refused",
-        reason="Not in this build yet.",
+        reason="There is a landing page and no chat page.",
     ),
     Option(
         name="ui_mcp_proxy",
@@ -2534,9 +2534,9 @@ OPTION_TABLE: tuple[Option, ...] = (
         kind="boolean",
         default=False,
         group="other",
-        help="Not available here.",
+        help="Fetch from other servers for the chat page.",
         state="refused",
-        reason="Not in this build yet.",
+        reason="There is a landing page and no chat page.",
     ),
     Option(
         name="tools",
@@ -2545,9 +2545,9 @@ OPTION_TABLE: tuple[Option, ...] = (
         kind="string",
         group="other",
         metavar="TOOL1_TOOL2",
-        help="Not available here.",
+        help="Tools that the server runs.",
         state="refused",
-        reason="Not in this build yet.",
+        reason="The server runs no tools; let the client run them.",
     ),
     Option(
         name="tools_runtime",
@@ -2556,9 +2556,9 @@ OPTION_TABLE: tuple[Option, ...] = (
         kind="string",
         group="other",
         metavar="OPTION",
-        help="Not available here.",
+        help="Where the server's tools run.",
         state="refused",
-        reason="Not in this build yet.",
+        reason="The server runs no tools; let the client run them.",
     ),
     Option(
         name="mcp_servers_config",
@@ -2567,9 +2567,9 @@ OPTION_TABLE: tuple[Option, ...] = (
         kind="string",
         group="other",
         metavar="PATH",
-        help="Not available here.",
+        help="File that lists MCP servers.",
         state="refused",
-        reason="Not in this build yet.",
+        reason="The server runs no tools; let the client run them.",
     ),
     Option(
         name="mcp_servers_json",
@@ -2578,9 +2578,9 @@ OPTION_TABLE: tuple[Option, ...] = (
         kind="string",
         group="other",
         metavar="JSON",
-        help="Not available here.",
+        help="List of MCP servers.",
         state="refused",
-        reason="Not in this build yet.",
+        reason="The server runs no tools; let the client run them.",
     ),
     Option(
         name="agent",
@@ -2590,9 +2590,9 @@ OPTION_TABLE: tuple[Option, ...] = (
         kind="boolean",
         default=False,
         group="other",
-        help="Not available here.",
+        help="Switch on the tools and the proxy of the chat page.",
         state="refused",
-        reason="Not in this build yet.",
+        reason="The server runs no tools; let the client run them.",
     ),
     Option(
         name="ui",
@@ -2602,7 +2602,7 @@ OPTION_TABLE: tuple[Option, ...] = (
         kind="boolean",
         default=True,
         group="other",
-        help="Has no effect here.",
+        help="Serve the chat page.",
         state="inert",
         reason="There is a landing page and no chat page.",
     ),
@@ -2622,7 +2622,7 @@ OPTION_TABLE: tuple[Option, ...] = (
         kind="boolean",
         default=False,
         group="other",
-        help="Not available here.",
+        help="Serve rankings.",
         state="refused",
         reason="Reranking comes with a later release.",
     ),
@@ -2652,7 +2652,7 @@ OPTION_TABLE: tuple[Option, ...] = (
         kind="string",
         group="other",
         metavar="FNAME",
-        help="Not available here.",
+        help="File with the private key for HTTPS.",
         state="refused",
         reason="Put a reverse proxy in front.",
     ),
@@ -2663,7 +2663,7 @@ OPTION_TABLE: tuple[Option, ...] = (
         kind="string",
         group="other",
         metavar="FNAME",
-        help="Not available here.",
+        help="File with the certificate for HTTPS.",
         state="refused",
         reason="Put a reverse proxy in front.",
     ),
@@ -2674,9 +2674,9 @@ OPTION_TABLE: tuple[Option, ...] = (
         kind="string",
         group="other",
         metavar="STRING",
-        help="Not available here.",
+        help="Variables for the chat template when a request doesn't say.",
         state="refused",
-        reason="Not in this build yet.",
+        reason="Not implemented in this build; give chat_template_kwargs in the request.",
     ),
     Option(
         name="timeout",
@@ -2707,7 +2707,7 @@ OPTION_TABLE: tuple[Option, ...] = (
         kind="string",
         group="other",
         metavar="N",
-        help="Has no effect here.",
+        help="Threads that serve connections.",
         state="inert",
         reason="One event loop serves all connections.",
     ),
@@ -2729,9 +2729,9 @@ OPTION_TABLE: tuple[Option, ...] = (
         default=0,
         group="other",
         metavar="N",
-        help="Not available here.",
+        help="Least length of a cached passage that is reused away from its place.",
         state="refused",
-        reason="Not in this build yet.",
+        reason="Not implemented in this build; a cached prompt is reused as a prefix.",
     ),
     Option(
         name="metrics",
@@ -2767,7 +2767,7 @@ OPTION_TABLE: tuple[Option, ...] = (
         kind="string",
         group="other",
         metavar="PATH",
-        help="Not available here.",
+        help="Folder to save slots in.",
         state="refused",
         reason="Saving slots comes with a later release.",
     ),
@@ -2777,9 +2777,9 @@ OPTION_TABLE: tuple[Option, ...] = (
         kind="string",
         group="other",
         metavar="PATH",
-        help="Not available here.",
+        help="Folder of media that requests may name.",
         state="refused",
-        reason="Not in this build yet.",
+        reason="Not implemented in this build; it takes text only.",
     ),
     Option(
         name="models_dir",
@@ -2788,9 +2788,9 @@ OPTION_TABLE: tuple[Option, ...] = (
         kind="string",
         group="other",
         metavar="PATH",
-        help="Not available here.",
+        help="Folder of models to choose from by request.",
         state="refused",
-        reason="Not in this build yet.",
+        reason="Not implemented in this build; start one server for each model.",
     ),
     Option(
         name="models_preset",
@@ -2799,9 +2799,9 @@ OPTION_TABLE: tuple[Option, ...] = (
         kind="string",
         group="other",
         metavar="PATH",
-        help="Not available here.",
+        help="File that lists models to choose from by request.",
         state="refused",
-        reason="Not in this build yet.",
+        reason="Not implemented in this build; start one server for each model.",
     ),
     Option(
         name="models_max",
@@ -2810,9 +2810,9 @@ OPTION_TABLE: tuple[Option, ...] = (
         kind="string",
         group="other",
         metavar="N",
-        help="Not available here.",
-        state="refused",
-        reason="Not in this build yet.",
+        help="Most models that are loaded at a time.",
+        state="inert",
+        reason="It matters only with --models-dir or --models-preset, which are refused.",
     ),
     Option(
         name="models_autoload",
@@ -2822,9 +2822,9 @@ OPTION_TABLE: tuple[Option, ...] = (
         kind="boolean",
         default=True,
         group="other",
-        help="Not available here.",
-        state="refused",
-        reason="Not in this build yet.",
+        help="Load a model when a request names it.",
+        state="inert",
+        reason="It matters only with --models-dir or --models-preset, which are refused.",
     ),
     Option(
         name="jinja",
@@ -2834,7 +2834,7 @@ OPTION_TABLE: tuple[Option, ...] = (
         kind="boolean",
         default=True,
         group="other",
-        help="Has no effect here.",
+        help="Render chat templates by Jinja.",
         state="inert",
         reason="Chat templates are always rendered by Jinja.",
     ),
@@ -2859,9 +2859,9 @@ OPTION_TABLE: tuple[Option, ...] = (
         kind="string",
         group="other",
         metavar="ON_OFF_AUTO",
-        help="Not available here.",
+        help="Whether the model thinks before it answers.",
         state="refused",
-        reason="Not in this build yet.",
+        reason="Not implemented in this build; give chat_template_kwargs in the request.",
     ),
     Option(
         name="reasoning_effort",
@@ -2870,9 +2870,9 @@ OPTION_TABLE: tuple[Option, ...] = (
         kind="string",
         group="other",
         metavar="LEVEL",
-        help="Not available here.",
+        help="How much the model thinks.",
         state="refused",
-        reason="Not in this build yet.",
+        reason="Not implemented in this build; give reasoning_effort in the request.",
     ),
     Option(
         name="reasoning_budget",
@@ -2882,9 +2882,9 @@ OPTION_TABLE: tuple[Option, ...] = (
         default=-1,
         group="other",
         metavar="N",
-        help="Not available here.",
+        help="Tokens that the model may spend on thinking; -1 is no limit.",
         state="refused",
-        reason="Not in this build yet.",
+        reason="Not implemented in this build.",
     ),
     Option(
         name="reasoning_budget_message",
@@ -2893,9 +2893,9 @@ OPTION_TABLE: tuple[Option, ...] = (
         kind="string",
         group="other",
         metavar="MESSAGE",
-        help="Not available here.",
+        help="Text that ends the thinking when the budget is spent.",
         state="refused",
-        reason="Not in this build yet.",
+        reason="Not implemented in this build.",
     ),
     Option(
         name="reasoning_preserve",
@@ -2905,9 +2905,9 @@ OPTION_TABLE: tuple[Option, ...] = (
         kind="boolean",
         default=False,
         group="other",
-        help="Not available here.",
+        help="Keep the thinking of earlier answers in the prompt.",
         state="refused",
-        reason="Not in this build yet.",
+        reason="Not implemented in this build.",
     ),
     Option(
         name="chat_template",
@@ -2935,9 +2935,12 @@ OPTION_TABLE: tuple[Option, ...] = (
         kind="boolean",
         default=False,
         group="other",
-        help="Not available here.",
+        help="Leave answers as they are generated.",
         state="refused",
-        reason="Not in this build yet.",
+        reason=(
+            "Not implemented in this build; give reasoning_format none for the thinking to stay in the "
+            "content."
+        ),
     ),
     Option(
         name="prefill_assistant",
@@ -2947,9 +2950,9 @@ OPTION_TABLE: tuple[Option, ...] = (
         kind="boolean",
         default=True,
         group="other",
-        help="Not available here.",
+        help="Continue a last message that is the assistant's.",
         state="refused",
-        reason="Not in this build yet.",
+        reason="Not implemented in this build; use /completion with a prompt of your own.",
     ),
     Option(
         name="slot_prompt_similarity",
@@ -2968,9 +2971,9 @@ OPTION_TABLE: tuple[Option, ...] = (
         kind="boolean",
         default=False,
         group="other",
-        help="Not available here.",
+        help="Load adapters switched off.",
         state="refused",
-        reason="Not in this build yet.",
+        reason="Not implemented in this build; merge the adapter into the model.",
     ),
     Option(
         name="sleep_idle_seconds",
@@ -2978,9 +2981,9 @@ OPTION_TABLE: tuple[Option, ...] = (
         kind="string",
         group="other",
         metavar="SECONDS",
-        help="Not available here.",
+        help="Unload the model after this many idle seconds; -1 is never.",
         state="refused",
-        reason="Not in this build yet.",
+        reason="Not implemented in this build.",
     ),
     Option(
         name="log_prompts_dir",
@@ -2988,9 +2991,9 @@ OPTION_TABLE: tuple[Option, ...] = (
         kind="string",
         group="other",
         metavar="PATH",
-        help="Not available here.",
+        help="Folder to log prompts in.",
         state="refused",
-        reason="Not in this build yet.",
+        reason="Not implemented in this build.",
     ),
     Option(
         name="embd_gemma_default",
@@ -2998,9 +3001,9 @@ OPTION_TABLE: tuple[Option, ...] = (
         kind="boolean",
         default=False,
         group="other",
-        help="Not available here.",
+        help="Settings and download of EmbeddingGemma.",
         state="refused",
-        reason="Not in this build yet.",
+        reason="Presets name files of the reference; give the model to -m and the settings themselves.",
     ),
     Option(
         name="fim_qwen_1_5b_default",
@@ -3008,9 +3011,9 @@ OPTION_TABLE: tuple[Option, ...] = (
         kind="boolean",
         default=False,
         group="other",
-        help="Not available here.",
+        help="Settings and download of Qwen 2.5 Coder 1.5B.",
         state="refused",
-        reason="Not in this build yet.",
+        reason="Presets name files of the reference; give the model to -m and the settings themselves.",
     ),
     Option(
         name="fim_qwen_3b_default",
@@ -3018,9 +3021,9 @@ OPTION_TABLE: tuple[Option, ...] = (
         kind="boolean",
         default=False,
         group="other",
-        help="Not available here.",
+        help="Settings and download of Qwen 2.5 Coder 3B.",
         state="refused",
-        reason="Not in this build yet.",
+        reason="Presets name files of the reference; give the model to -m and the settings themselves.",
     ),
     Option(
         name="fim_qwen_7b_default",
@@ -3028,9 +3031,9 @@ OPTION_TABLE: tuple[Option, ...] = (
         kind="boolean",
         default=False,
         group="other",
-        help="Not available here.",
+        help="Settings and download of Qwen 2.5 Coder 7B.",
         state="refused",
-        reason="Not in this build yet.",
+        reason="Presets name files of the reference; give the model to -m and the settings themselves.",
     ),
     Option(
         name="fim_qwen_7b_spec",
@@ -3038,9 +3041,9 @@ OPTION_TABLE: tuple[Option, ...] = (
         kind="boolean",
         default=False,
         group="other",
-        help="Not available here.",
+        help="Settings and download of Qwen 2.5 Coder 7B with a draft model.",
         state="refused",
-        reason="Not in this build yet.",
+        reason="Presets name files of the reference; give the model to -m and the settings themselves.",
     ),
     Option(
         name="fim_qwen_14b_spec",
@@ -3048,9 +3051,9 @@ OPTION_TABLE: tuple[Option, ...] = (
         kind="boolean",
         default=False,
         group="other",
-        help="Not available here.",
+        help="Settings and download of Qwen 2.5 Coder 14B with a draft model.",
         state="refused",
-        reason="Not in this build yet.",
+        reason="Presets name files of the reference; give the model to -m and the settings themselves.",
     ),
     Option(
         name="fim_qwen_30b_default",
@@ -3058,9 +3061,9 @@ OPTION_TABLE: tuple[Option, ...] = (
         kind="boolean",
         default=False,
         group="other",
-        help="Not available here.",
+        help="Settings and download of Qwen 3 Coder 30B.",
         state="refused",
-        reason="Not in this build yet.",
+        reason="Presets name files of the reference; give the model to -m and the settings themselves.",
     ),
     Option(
         name="gpt_oss_20b_default",
@@ -3068,9 +3071,9 @@ OPTION_TABLE: tuple[Option, ...] = (
         kind="boolean",
         default=False,
         group="other",
-        help="Not available here.",
+        help="Settings and download of gpt-oss 20B.",
         state="refused",
-        reason="Not in this build yet.",
+        reason="Presets name files of the reference; give the model to -m and the settings themselves.",
     ),
     Option(
         name="gpt_oss_120b_default",
@@ -3078,9 +3081,9 @@ OPTION_TABLE: tuple[Option, ...] = (
         kind="boolean",
         default=False,
         group="other",
-        help="Not available here.",
+        help="Settings and download of gpt-oss 120B.",
         state="refused",
-        reason="Not in this build yet.",
+        reason="Presets name files of the reference; give the model to -m and the settings themselves.",
     ),
     Option(
         name="vision_gemma_4b_default",
@@ -3088,9 +3091,9 @@ OPTION_TABLE: tuple[Option, ...] = (
         kind="boolean",
         default=False,
         group="other",
-        help="Not available here.",
+        help="Settings and download of Gemma 3 4B.",
         state="refused",
-        reason="Not in this build yet.",
+        reason="Presets name files of the reference; give the model to -m and the settings themselves.",
     ),
     Option(
         name="vision_gemma_12b_default",
@@ -3098,9 +3101,9 @@ OPTION_TABLE: tuple[Option, ...] = (
         kind="boolean",
         default=False,
         group="other",
-        help="Not available here.",
+        help="Settings and download of Gemma 3 12B.",
         state="refused",
-        reason="Not in this build yet.",
+        reason="Presets name files of the reference; give the model to -m and the settings themselves.",
     ),
     Option(
         name="spec_default",
@@ -3108,9 +3111,9 @@ OPTION_TABLE: tuple[Option, ...] = (
         kind="boolean",
         default=False,
         group="other",
-        help="Not available here.",
+        help="Switch on a default kind of speculative decoding.",
         state="refused",
-        reason="Not in this build yet.",
+        reason="Not implemented in this build; nothing is drafted, answers are the same without it.",
     ),
     Option(
         name="unknown_fields",

@@ -322,7 +322,7 @@ RULES: dict[str, tuple[FieldRule, ...]] = {
         FieldRule("text", required=True),
     ),
     "RerankRequest": (
-        FieldRule("query", required=True),
+        FieldRule("query", required=True, state="refused"),
         FieldRule("documents", nullable=True),
         FieldRule("texts", nullable=True),
         FieldRule("model", nullable=True),

@@ -16,6 +16,8 @@ Projection: TypeAlias = dict[str, Any]
 
 
 class TokenizeRequest(Model, kw_only=True):
+    """What to tokenize, and how."""
+
     content: str | list[str | int] | None = None
     """A text, or texts and token IDs mixed. Nothing gives no tokens."""
     add_special: bool = False
@@ -29,11 +31,15 @@ class TokenizeRequest(Model, kw_only=True):
 
 
 class TokenPiece(Model, kw_only=True):
+    """A token and its text, or its bytes where they aren't UTF-8 by themselves."""
+
     id: int
     piece: str | list[int]
 
 
 class DetokenizeRequest(Model, kw_only=True):
+    """The tokens to write out."""
+
     tokens: list[int] = field(default_factory=list)
     """Token IDs. Nothing gives an empty text."""
     model: str | None = None
@@ -41,31 +47,43 @@ class DetokenizeRequest(Model, kw_only=True):
 
 
 class DetokenizeResponse(Model, kw_only=True):
+    """The text of the tokens."""
+
     content: str
 
 
 class ApplyTemplateResponse(Model, kw_only=True):
+    """The conversation as a prompt."""
+
     prompt: str
 
 
 class EmbeddingEntry(Model, kw_only=True):
+    """The vectors of one input."""
+
     index: int
     embedding: list[list[float]] | str
 
 
 class Health(Model, kw_only=True):
+    """The server is ready."""
+
     status: Literal["ok"] = "ok"
 
 
 class Success(Model, kw_only=True):
+    """What was asked for is done."""
+
     success: bool
 
 
 class PropsChange(Model, kw_only=True):
-    pass
+    """Nothing can be changed."""
 
 
 class Modalities(Model, kw_only=True):
+    """Media that the model takes."""
+
     vision: bool
     video: bool
     audio: bool
@@ -78,6 +96,8 @@ TemplateCapabilities: TypeAlias = dict[str, bool]
 
 
 class NextToken(Model, kw_only=True):
+    """How far a slot's generation is."""
+
     has_next_token: bool
     has_new_line: bool
     n_remain: int
@@ -87,10 +107,15 @@ class NextToken(Model, kw_only=True):
 
 
 class SlotAction(Model, kw_only=True):
+    """The file to save to or to restore from."""
+
     filename: str | None = None
+    """Name inside the folder of `--slot-save-path`."""
 
 
 class LoraAdapter(Model, kw_only=True):
+    """A loaded adapter."""
+
     id: int
     path: str
     scale: float
@@ -99,27 +124,43 @@ class LoraAdapter(Model, kw_only=True):
 
 
 class InfillFile(Model, kw_only=True):
+    """A file that gives context."""
+
     filename: str
     text: str
 
 
 class RerankRequest(Model, kw_only=True):
+    """A query and the texts to rank."""
+
     query: str
+    """What is looked for."""
     documents: list[str] | None = None
+    """The texts, as Jina calls them."""
     texts: list[str] | None = None
+    """The texts, as Text Embeddings Inference calls them."""
     model: str | None = None
+    """Name of the model; any name is accepted."""
     top_n: int | None = None
+    """Answer with this many of the best."""
     return_text: bool = False
+    """With `texts`, repeat them in the answer."""
     return_documents: bool = False
+    """With `documents`, repeat them in the answer."""
 
 
 class RerankResult(Model, kw_only=True):
+    """The score of one text."""
+
     index: int
     relevance_score: float
 
 
 class StreamsLookup(Model, kw_only=True):
+    """Conversations that are asked about."""
+
     conversation_ids: list[str] | None = None
+    """IDs as clients sent them in `X-Conversation-Id`."""
 
 
 class StreamOptions(Model, kw_only=True):
@@ -205,6 +246,8 @@ class PromptObject(Model, kw_only=True):
 
 
 class ErrorBody(Model, kw_only=True):
+    """What went wrong."""
+
     code: int | UnsetType = UNSET
     """The HTTP status. Missing where a feature is switched off (403)."""
     message: str
@@ -243,6 +286,8 @@ class JsonObjectFormat(Model, kw_only=True, tag_field="type", tag="json_object")
 
 
 class FunctionDefinition(Model, kw_only=True):
+    """A function that the model may call."""
+
     name: str
     description: str | None = None
     parameters: JsonSchema | None = None
@@ -250,10 +295,14 @@ class FunctionDefinition(Model, kw_only=True):
 
 
 class FunctionName(Model, kw_only=True):
+    """Names a function."""
+
     name: str
 
 
 class TokenBias(Model, kw_only=True):
+    """A token's bias."""
+
     bias: float | None
     """null for a token that is banned."""
     token: int
@@ -261,6 +310,8 @@ class TokenBias(Model, kw_only=True):
 
 
 class OllamaModelDetails(Model, kw_only=True):
+    """Where the model comes from; empty."""
+
     parent_model: str
     format: str
     family: str
@@ -291,6 +342,8 @@ class ModelMeta(Model, kw_only=True):
 
 
 class TopLogprob(Model, kw_only=True):
+    """A candidate and the logarithm of its probability."""
+
     id: int
     token: str
     bytes: list[int]
@@ -298,6 +351,8 @@ class TopLogprob(Model, kw_only=True):
 
 
 class TopProb(Model, kw_only=True):
+    """A candidate and its probability."""
+
     id: int
     token: str
     bytes: list[int]
@@ -305,6 +360,8 @@ class TopProb(Model, kw_only=True):
 
 
 class JsonSchemaDefinition(Model, kw_only=True):
+    """A JSON Schema and its label."""
+
     name: str | None = None
     description: str | None = None
     schema: JsonSchema | None = None
@@ -312,34 +369,46 @@ class JsonSchemaDefinition(Model, kw_only=True):
 
 
 class TextPart(Model, kw_only=True, tag_field="type", tag="text"):
+    """A text."""
+
     type: ClassVar[Literal["text"]] = "text"
     text: str
 
 
 class RefusalPart(Model, kw_only=True, tag_field="type", tag="refusal"):
+    """A refusal to answer."""
+
     type: ClassVar[Literal["refusal"]] = "refusal"
     refusal: str
 
 
 class FunctionCall(Model, kw_only=True):
+    """The function and its arguments."""
+
     name: str
     arguments: str
     """The arguments as JSON text."""
 
 
 class ImageUrl(Model, kw_only=True):
+    """Where an image is."""
+
     url: str
     """An address, or the image itself as a data: URL."""
     detail: Literal["auto", "low", "high"] = "auto"
 
 
 class InputAudio(Model, kw_only=True):
+    """A sound."""
+
     data: str
     """The sound in base64."""
     format: Literal["wav", "mp3"]
 
 
 class TokenizeResponse(Model, kw_only=True):
+    """The tokens; objects with `with_pieces`, else IDs."""
+
     tokens: list[int | TokenPiece]
 
 
@@ -347,6 +416,8 @@ LoraScales: TypeAlias = list[LoraScale]
 
 
 class RerankResponse(Model, kw_only=True):
+    """The scores of the texts."""
+
     model: str
     object: Literal["list"] = "list"
     results: list[RerankResult]
@@ -438,6 +509,8 @@ class GenerationSettings(Model, kw_only=True):
 
 
 class OllamaModel(Model, kw_only=True):
+    """The model in the words of Ollama's clients."""
+
     name: str
     model: str
     modified_at: str
@@ -502,6 +575,8 @@ AssistantContent: TypeAlias = str | list[TextPart | RefusalPart]
 
 
 class ToolCall(Model, kw_only=True):
+    """A function that the model called."""
+
     id: str
     type: Literal["function"]
     function: FunctionCall
@@ -528,7 +603,7 @@ class CompletionRequest(Model, kw_only=True):
     """Tokens to generate; -1 until the context is full, 0 evaluates the prompt and gives one token."""
     stop: list[str] | str | None = None
     """Texts that end the generation; they are not part of the answer. Empty strings are ignored. An empty
-    list switches the server's own off.
+    list leaves the server's own in force, as absence does.
     """
     n_cmpl: int = 1
     """Completions to generate for each prompt, at most as many as the server has slots."""
@@ -697,6 +772,8 @@ class CompletionRequest(Model, kw_only=True):
 
 
 class EmbeddingRequest(Model, kw_only=True):
+    """What to embed, and how."""
+
     input: Prompt
     model: str | None = None
     """Name of the model; any name is accepted."""
@@ -709,6 +786,8 @@ class EmbeddingRequest(Model, kw_only=True):
 
 
 class DefaultSettings(Model, kw_only=True):
+    """What holds when a request says nothing."""
+
     params: GenerationSettings
     n_ctx: int
 
@@ -735,7 +814,7 @@ class InfillRequest(Model, kw_only=True):
     """Tokens to generate; -1 until the context is full, 0 evaluates the prompt and gives one token."""
     stop: list[str] | str | None = None
     """Texts that end the generation; they are not part of the answer. Empty strings are ignored. An empty
-    list switches the server's own off.
+    list leaves the server's own in force, as absence does.
     """
     n_cmpl: int = 1
     """Completions to generate for each prompt, at most as many as the server has slots."""
@@ -990,6 +1069,8 @@ class CompletionChunk(Model, kw_only=True):
 
 
 class Props(Model, kw_only=True):
+    """The server, its model and its defaults."""
+
     default_generation_settings: DefaultSettings
     total_slots: int
     """How many requests run at a time."""

@@ -25,6 +25,8 @@ RefusedObject: TypeAlias = dict[str, Any]
 
 
 class FunctionCallDelta(Model, kw_only=True):
+    """A piece of a function's name or arguments."""
+
     name: str | UnsetType = UNSET
     arguments: str | UnsetType = UNSET
 
@@ -33,21 +35,29 @@ LogprobMap: TypeAlias = dict[str, float]
 
 
 class PromptTokensDetails(Model, kw_only=True):
+    """Where the prompt's tokens came from."""
+
     cached_tokens: int
     """Prompt tokens that a cache supplied."""
 
 
 class InputTokens(Model, kw_only=True):
+    """The number of a prompt's tokens."""
+
     input_tokens: int
     object: Literal["response.input_tokens"] = "response.input_tokens"
 
 
 class EmbeddingsUsage(Model, kw_only=True):
+    """Counts of tokens, over all inputs."""
+
     prompt_tokens: int
     total_tokens: int
 
 
 class EmbeddingsEntry(Model, kw_only=True):
+    """The vector of one input."""
+
     embedding: list[float] | str
     """The numbers, or their base64 text."""
     index: int
@@ -93,6 +103,8 @@ class LoraScale(Model, kw_only=True):
 
 
 class FunctionDefinition(Model, kw_only=True):
+    """A function that the model may call."""
+
     name: str
     description: str | None = None
     parameters: JsonSchema | None = None
@@ -100,6 +112,8 @@ class FunctionDefinition(Model, kw_only=True):
 
 
 class FunctionName(Model, kw_only=True):
+    """Names a function."""
+
     name: str
 
 
@@ -185,12 +199,16 @@ class PromptObject(Model, kw_only=True):
 
 
 class FunctionCall(Model, kw_only=True):
+    """The function and its arguments."""
+
     name: str
     arguments: str
     """The arguments as JSON text."""
 
 
 class ErrorBody(Model, kw_only=True):
+    """What went wrong."""
+
     code: int | UnsetType = UNSET
     """The HTTP status. Missing where a feature is switched off (403)."""
     message: str
@@ -216,6 +234,8 @@ class ErrorBody(Model, kw_only=True):
 
 
 class OllamaModelDetails(Model, kw_only=True):
+    """Where the model comes from; empty."""
+
     parent_model: str
     format: str
     family: str
@@ -225,6 +245,8 @@ class OllamaModelDetails(Model, kw_only=True):
 
 
 class JsonSchemaDefinition(Model, kw_only=True):
+    """A JSON Schema and its label."""
+
     name: str | None = None
     description: str | None = None
     schema: JsonSchema | None = None
@@ -232,6 +254,8 @@ class JsonSchemaDefinition(Model, kw_only=True):
 
 
 class TokenBias(Model, kw_only=True):
+    """A token's bias."""
+
     bias: float | None
     """null for a token that is banned."""
     token: int
@@ -239,6 +263,8 @@ class TokenBias(Model, kw_only=True):
 
 
 class TopLogprob(Model, kw_only=True):
+    """A candidate and the logarithm of its probability."""
+
     id: int
     token: str
     bytes: list[int]
@@ -246,6 +272,8 @@ class TopLogprob(Model, kw_only=True):
 
 
 class TopProb(Model, kw_only=True):
+    """A candidate and its probability."""
+
     id: int
     token: str
     bytes: list[int]
@@ -253,28 +281,38 @@ class TopProb(Model, kw_only=True):
 
 
 class TextPart(Model, kw_only=True, tag_field="type", tag="text"):
+    """A text."""
+
     type: ClassVar[Literal["text"]] = "text"
     text: str
 
 
 class RefusalPart(Model, kw_only=True, tag_field="type", tag="refusal"):
+    """A refusal to answer."""
+
     type: ClassVar[Literal["refusal"]] = "refusal"
     refusal: str
 
 
 class ImageUrl(Model, kw_only=True):
+    """Where an image is."""
+
     url: str
     """An address, or the image itself as a data: URL."""
     detail: Literal["auto", "low", "high"] = "auto"
 
 
 class InputAudio(Model, kw_only=True):
+    """A sound."""
+
     data: str
     """The sound in base64."""
     format: Literal["wav", "mp3"]
 
 
 class EmbeddingsRequest(Model, kw_only=True):
+    """What to embed, and how."""
+
     input: EmbeddingsInput
     model: str | None = None
     """Name of a model. This server serves one, whatever its name; the name may be anything."""
@@ -291,6 +329,8 @@ class EmbeddingsRequest(Model, kw_only=True):
 
 
 class ToolCallDelta(Model, kw_only=True):
+    """A piece of a call."""
+
     index: int
     """Which of the calls."""
     id: str | UnsetType = UNSET
@@ -308,6 +348,8 @@ class Usage(Model, kw_only=True):
 
 
 class EmbeddingsResponse(Model, kw_only=True):
+    """The vectors of the inputs."""
+
     model: str
     object: Literal["list"] = "list"
     usage: EmbeddingsUsage
@@ -348,6 +390,8 @@ Prompt: TypeAlias = str | PromptObject | list[str | int | list[str | int] | Prom
 
 
 class ToolCall(Model, kw_only=True):
+    """A function that the model called."""
+
     id: str
     type: Literal["function"] = "function"
     function: FunctionCall
@@ -360,6 +404,8 @@ class Error(Model, kw_only=True):
 
 
 class OllamaModel(Model, kw_only=True):
+    """The model in the words of Ollama's clients."""
+
     name: str
     model: str
     modified_at: str
@@ -490,7 +536,7 @@ class TextCompletionRequest(Model, kw_only=True):
     """Tokens to generate; -1 until the context is full, 0 evaluates the prompt and gives one token."""
     stop: list[str] | str | None = None
     """Texts that end the generation; they are not part of the answer. Empty strings are ignored. An empty
-    list switches the server's own off.
+    list leaves the server's own in force, as absence does.
     """
     n_cmpl: int = 1
     """Completions to generate for each prompt, at most as many as the server has slots."""
@@ -656,6 +702,8 @@ class TextCompletionRequest(Model, kw_only=True):
 
 
 class ChatAnswer(Model, kw_only=True):
+    """The message that the model wrote."""
+
     role: Literal["assistant"] = "assistant"
     content: str | None
     reasoning_content: str | UnsetType = UNSET
@@ -734,11 +782,15 @@ UserContent: TypeAlias = str | list[TextPart | ImagePart | AudioPart]
 
 
 class ChatLogprobs(Model, kw_only=True):
+    """Probabilities of the answer's tokens."""
+
     content: list[TokenProbabilities]
     """One entry for each token."""
 
 
 class ChatChunkChoice(Model, kw_only=True):
+    """What is new in one of the answers."""
+
     finish_reason: Literal["stop", "length", "tool_calls"] | None
     index: int
     delta: ChatDelta
@@ -803,6 +855,8 @@ class UserMessage(Model, kw_only=True, tag_field="role", tag="user"):
 
 
 class ChatChoice(Model, kw_only=True):
+    """One of the answers."""
+
     finish_reason: Literal["stop", "length", "tool_calls"]
     """Why it ended: the model did or a stop text came up, a limit, or a function is to be called."""
     index: int
@@ -827,6 +881,8 @@ class ChatCompletionChunk(Model, kw_only=True):
 
 
 class TextChoice(Model, kw_only=True):
+    """One of the completions."""
+
     text: str
     index: int
     logprobs: TextLogprobs | None
@@ -873,7 +929,7 @@ class ChatCompletionRequest(Model, kw_only=True):
     """Tokens to generate; -1 until the context is full, 0 evaluates the prompt and gives one token."""
     stop: list[str] | str | None = None
     """Texts that end the generation; they are not part of the answer. Empty strings are ignored. An empty
-    list switches the server's own off.
+    list leaves the server's own in force, as absence does.
     """
     n_cmpl: int = 1
     """Completions to generate for each prompt, at most as many as the server has slots."""

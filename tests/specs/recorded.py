@@ -102,9 +102,14 @@ class Place:
 
     def validator(self, schema: dict[str, Any]) -> jsonschema_rs.Draft202012Validator:
         """The compiled form of one of the document's schemas."""
-        return jsonschema_rs.Draft202012Validator(
-            {**json_schema(schema), "components": _components(id(self.document))}
-        )
+        return _compiled(self.document["info"]["title"], json.dumps(schema))
+
+
+@cache
+def _compiled(title: str, schema: str) -> jsonschema_rs.Draft202012Validator:
+    return jsonschema_rs.Draft202012Validator(
+        {**json_schema(json.loads(schema)), "components": _components(title)}
+    )
 
 
 def place(case: Case) -> Place | None:
@@ -118,8 +123,8 @@ def place(case: Case) -> Place | None:
 
 
 @cache
-def _components(identity: int) -> dict[str, Any]:
-    (document,) = [document for document in documents().values() if id(document) == identity]
+def _components(title: str) -> dict[str, Any]:
+    (document,) = [document for document in documents().values() if document["info"]["title"] == title]
     schemas = document["components"]["schemas"]
     return {"schemas": {name: json_schema(schema) for name, schema in schemas.items()}}
 

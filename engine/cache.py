@@ -6,7 +6,13 @@ all columns too and narrow the attention mask instead, so that every sequence ca
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
+from typing import Any
+
 import mlx.core as mx
+
+Rope = Callable[..., Any]
+"""A rotary embedding: called with keys and ``offset``."""
 
 GROWTH = 256
 """Columns by which a cache grows; growth copies what is there, so it is rare."""
@@ -81,6 +87,33 @@ class SequenceCache:
         """Forget every token from position ``length`` on."""
         for layer in self.layers:
             layer.offset = min(layer.offset, length)
+
+    def copy(self) -> SequenceCache:
+        """A cache of its own with the same tokens."""
+        other = SequenceCache(len(self.layers))
+        for mine, theirs in zip(self.layers, other.layers, strict=True):
+            if mine.keys is not None and mine.values is not None:
+                theirs.keys, theirs.values = mx.array(mine.keys), mx.array(mine.values)
+                theirs.offset = mine.offset
+        mx.eval(other.arrays())
+        return other
+
+    def drop(self, start: int, n: int, ropes: Sequence[Rope]) -> None:
+        """Remove ``n`` tokens from position ``start`` on and move those behind them up.
+
+        Args:
+            ropes: each layer's rotary embedding; keys that move are turned back by ``n`` positions.
+        """
+        for layer, rope in zip(self.layers, ropes, strict=True):
+            assert layer.keys is not None and layer.values is not None
+            end, behind = layer.offset, start + n
+            moved = layer.keys[..., behind:end, :]
+            # One position a row: every key is turned by the same angle.
+            turned = rope(moved.reshape(1, -1, 1, moved.shape[-1]), offset=-n).reshape(moved.shape)
+            layer.keys[..., start : end - n, :] = turned
+            layer.values[..., start : end - n, :] = mx.array(layer.values[..., behind:end, :])
+            layer.offset = end - n
+        mx.eval(self.arrays())
 
     def arrays(self) -> list[mx.array]:
         """The buffers, for ``mx.eval``."""

@@ -9,11 +9,12 @@ import queue
 import threading
 from collections import deque
 from collections.abc import AsyncGenerator, Callable
+from contextlib import aclosing
 from dataclasses import dataclass, replace
 
 from .chat_template import ChatTemplate
-from .constrain import constraint_for
 from .errors import ContextExceededError, EngineError, InvalidRequestError, UnavailableError
+from .generation import Generation, Mailbox
 from .loading import LoadedModel
 from .pooling import normalize, pool
 from .runner import Runner
@@ -21,6 +22,7 @@ from .sampling import Sampler
 from .scheduler import Scheduler, SchedulerOptions
 from .sequence import Sequence
 from .types import (
+    RANDOM_SEED,
     Embedding,
     EmbeddingRequest,
     EngineCounters,
@@ -46,8 +48,8 @@ class EngineOptions:
     """How to run a model.
 
     ``n_parallel`` slots share ``n_ctx`` tokens evenly; below 1 there are four slots and each may use all of them.
-    ``n_ctx`` 0 is the model's own context. ``pooling`` None is the checkpoint's, or ``mean``. ``chat_template``
-    replaces the checkpoint's.
+    ``n_ctx`` 0 is the model's own context. ``pooling`` None is the checkpoint's, or ``mean``. ``context_shift``
+    lets a full context drop its older half. ``chat_template`` replaces the checkpoint's.
     """
 
     n_parallel: int = -1
@@ -55,6 +57,7 @@ class EngineOptions:
     n_batch: int = 2048
     pooling: Pooling | None = None
     prompt_similarity: float = 0.1
+    context_shift: bool = False
     chat_template: str | None = None
 
     def for_scheduler(self, info: ModelInfo) -> SchedulerOptions:
@@ -67,19 +70,8 @@ class EngineOptions:
             n_total=total,
             n_batch=self.n_batch,
             prompt_similarity=self.prompt_similarity,
+            context_shift=self.context_shift,
         )
-
-
-class _AsyncMailbox:
-    """A queue in an event loop, filled from the engine's thread a step at a time."""
-
-    def __init__(self, outbox: list[tuple[_AsyncMailbox, Event | Exception]]) -> None:
-        self.loop = asyncio.get_running_loop()
-        self.queue: asyncio.Queue[Event | Exception] = asyncio.Queue()
-        self._outbox = outbox
-
-    def put(self, event: Event | Exception) -> None:
-        self._outbox.append((self, event))
 
 
 class Engine:
@@ -100,13 +92,15 @@ class Engine:
             add_eos=model.tokenizer.add_eos,
         )
         slots = self.options.for_scheduler(model.info)
+        if model.tokenizer.add_bos:
+            slots = replace(slots, n_always_kept=1)
         self.n_slots, self.n_ctx = slots.n_slots, slots.n_ctx
         self.pooling: Pooling = self.options.pooling or model.info.pooling or "mean"
         self._runner = Runner(model.model)
         self._scheduler = Scheduler(self._runner, slots)
         self._inbox: queue.SimpleQueue[Callable[[], None] | None] = queue.SimpleQueue()
         self._jobs: deque[Callable[[], None]] = deque()
-        self._outbox: list[tuple[_AsyncMailbox, Event | Exception]] = []
+        self._outbox: list[tuple[Mailbox, Event | Exception]] = []
         self._tasks = itertools.count()
         self._thread = threading.Thread(target=self._run, name="mlxcel-engine", daemon=True)
 
@@ -137,7 +131,7 @@ class Engine:
             EngineError: from the iterator, when a grammar is bad or generation fails.
         """
         self._check_tokens(request.prompt, "prompt")
-        return self._generate(request) if request.prompt else _nothing(request)
+        return self._generate(request)
 
     def _check_tokens(self, tokens: tuple[int, ...], field: str) -> None:
         if tokens and (max(tokens) >= self.tokenizer.n_vocab or min(tokens) < 0):
@@ -146,27 +140,41 @@ class Engine:
             raise ContextExceededError(len(tokens), self.n_ctx)
 
     async def _generate(self, request: GenerationRequest) -> AsyncGenerator[Event, None]:
-        sampler = await self._sampler(request)
-        mailbox = _AsyncMailbox(self._outbox)
-        sequence = Sequence(request, sampler, self.tokenizer, mailbox, next(self._tasks))
-        self._submit(lambda: self._scheduler.add(sequence))
-        try:
-            while True:
-                event = await mailbox.queue.get()
-                if isinstance(event, Exception):
-                    raise event
+        [generation] = await self.generate_copies(request, 1)
+        async with aclosing(generation):
+            async for event in generation:
                 yield event
-                if isinstance(event, Finished):
-                    return
-        finally:
-            sequence.cancelled = True
+
+    async def generate_copies(self, request: GenerationRequest, n: int) -> list[Generation]:
+        """Generate ``n`` sequences from one prompt, which is evaluated once.
+
+        They run from now on, so each must be read to its end or closed. A seed that isn't random differs by one
+        from copy to copy.
+
+        Raises:
+            EngineError: as :meth:`generate`.
+        """
+        self._check_tokens(request.prompt, "prompt")
+        mailboxes = [Mailbox(self._outbox) for _ in range(n)]
+        if not request.prompt:
+            for mailbox in mailboxes:
+                mailbox.queue.put_nowait(_nothing(request))
+            return [Generation(mailbox, None) for mailbox in mailboxes]
+        wanted = [copy_of(request, number) for number in range(n)]
+        samplers = [await self._sampler(one) for one in wanted]
+        sequences = [
+            Sequence(one, sampler, self.tokenizer, mailbox, next(self._tasks))
+            for one, sampler, mailbox in zip(wanted, samplers, mailboxes, strict=True)
+        ]
+        sequences[0].followers = sequences[1:]
+        self._submit(lambda: self._scheduler.add(sequences[0]))
+        return [Generation(*pair) for pair in zip(mailboxes, sequences, strict=True)]
 
     async def _sampler(self, request: GenerationRequest) -> Sampler:
         settings = request.sampling
         if settings.grammar or settings.json_schema is not None:
             # A big grammar takes its time to compile.
-            constraint = await asyncio.to_thread(constraint_for, settings, self.tokenizer)
-            return Sampler(settings, self.tokenizer, constraint)
+            return await asyncio.to_thread(Sampler, settings, self.tokenizer)
         return Sampler(settings, self.tokenizer)
 
     async def embed(self, request: EmbeddingRequest) -> list[Embedding]:
@@ -280,7 +288,7 @@ class Engine:
         """Hand the step's events over, one call an event loop."""
         if not self._outbox:
             return
-        by_loop: dict[asyncio.AbstractEventLoop, list[tuple[_AsyncMailbox, Event | Exception]]] = {}
+        by_loop: dict[asyncio.AbstractEventLoop, list[tuple[Mailbox, Event | Exception]]] = {}
         for mailbox, event in self._outbox:
             by_loop.setdefault(mailbox.loop, []).append((mailbox, event))
         self._outbox.clear()
@@ -293,9 +301,19 @@ class Engine:
                     logger.debug("event for a closed loop dropped: %r", mailbox)
 
 
-async def _nothing(request: GenerationRequest) -> AsyncGenerator[Event, None]:
+def copy_of(request: GenerationRequest, number: int) -> GenerationRequest:
+    """The request of copy ``number``: only the first may ask for a slot, and fixed seeds differ."""
+    if number == 0:
+        return request
+    seed = request.sampling.seed
+    if seed != RANDOM_SEED:
+        seed = (seed + number) % 2**32
+    return replace(request, id_slot=-1, sampling=replace(request.sampling, seed=seed))
+
+
+def _nothing(request: GenerationRequest) -> Finished:
     """What the reference makes of a prompt without tokens: an answer without tokens."""
-    yield Finished(
+    return Finished(
         text="",
         content="",
         tokens=(),
@@ -312,6 +330,6 @@ async def _nothing(request: GenerationRequest) -> AsyncGenerator[Event, None]:
     )
 
 
-def _fill(events: list[tuple[_AsyncMailbox, Event | Exception]]) -> None:
+def _fill(events: list[tuple[Mailbox, Event | Exception]]) -> None:
     for mailbox, event in events:
         mailbox.queue.put_nowait(event)

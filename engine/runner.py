@@ -27,6 +27,7 @@ class Runner:
         self._body = model.model
         self._head = model.lm_head if "lm_head" in model else model.model.embed_tokens.as_linear
         self.n_layers = len(model.model.layers)
+        self.ropes = [layer.self_attn.rope for layer in model.model.layers]
 
     def new_sequence(self) -> SequenceCache:
         """An empty cache for one sequence."""

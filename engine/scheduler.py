@@ -10,7 +10,7 @@ from collections import deque
 from dataclasses import dataclass
 
 from .errors import EngineError, GenerationError
-from .runner import Runner
+from .runner import Floats, Runner
 from .sequence import Sequence
 from .slot import Slot
 from .types import EngineCounters, Sample
@@ -24,17 +24,22 @@ BUSY_CHUNK = 128
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SchedulerOptions:
-    """``n_slots`` slots of up to ``n_ctx`` tokens, of which ``n_total`` may be held together.
+    """How many slots, and how they are used.
 
-    ``n_batch`` is the number of prompt tokens between two progress reports. A slot is preferred for its cache when
-    at least ``prompt_similarity`` of the prompt is in it.
+    ``n_slots`` slots hold up to ``n_ctx`` tokens each and ``n_total`` together. ``n_batch`` is the number of prompt
+    tokens between two progress reports. A slot is preferred for its cache when at least ``prompt_similarity`` of the
+    prompt is in it. With ``context_shift`` a full slot drops the older half of what it needn't keep, instead of
+    ending its sequence; ``n_always_kept`` tokens (the beginning-of-sequence one) are kept beside those that a
+    request asks for.
     """
 
     n_slots: int
     n_ctx: int
     n_total: int
     n_batch: int = 2048
+    n_always_kept: int = 0
     prompt_similarity: float = 0.1
+    context_shift: bool = False
 
 
 class Scheduler:
@@ -144,16 +149,62 @@ class Scheduler:
         if logits is None:
             return
         self._prefilling.remove(slot)
+        started = [slot, *self._start_followers(slot, sequence)]
+        for one in started:
+            self._start(one, logits.copy())
+        self.counters.prompt_seconds += sequence.timings().prompt_ms / 1000
+
+    def _start_followers(self, slot: Slot, leader: Sequence) -> list[Slot]:
+        """Give the leader's copies idle slots and the evaluated prompt; those that get none queue up as usual."""
+        assert slot.cache is not None
+        followers = [one for one in leader.followers if not one.cancelled]
+        leader.followers = []
+        idle = sorted((s for s in self.slots if s.is_idle), key=lambda s: s.last_used)
+        for one in followers[len(idle) :]:
+            self._waiting.append(one)
+        started = []
+        for follower, free in zip(followers, idle, strict=False):
+            self._clock += 1
+            free.forget()
+            free.cache, free.tokens = slot.cache.copy(), list(slot.tokens)
+            free.take(follower, self._clock)
+            follower.follow(leader)
+            started.append(free)
+        return started
+
+    def _start(self, slot: Slot, logits: Floats) -> None:
+        """Sample a sequence's first token and let it join the decode batch."""
+        sequence, cache = slot.sequence, slot.cache
+        assert sequence is not None and cache is not None
         if not self._accept(slot, sequence.sampler.sample(logits)):
             slot.row = self._batch.insert(cache)
             slot.cache = None
             self._rows.append(slot)
-        self.counters.prompt_seconds += sequence.timings().prompt_ms / 1000
+
+    def _shift_full(self) -> None:
+        """Make room in slots that have none for another token."""
+        for slot in [s for s in self._rows if self._options.context_shift and s.is_full]:
+            sequence = slot.sequence
+            assert sequence is not None
+            request = sequence.request
+            keep = len(request.prompt) if request.n_keep < 0 else request.n_keep
+            keep = min(keep + self._options.n_always_kept, slot.n_ctx - 4, len(slot.tokens) - 1)
+            drop = request.n_discard or (len(slot.tokens) - keep) // 2
+            drop = max(1, min(drop, len(slot.tokens) - keep - 1))
+            cache = self._batch.remove(slot.row)
+            self._close_gap(slot)
+            assert cache is not None
+            cache.drop(keep, drop, self._runner.ropes)
+            del slot.tokens[keep : keep + drop]
+            sequence.truncated = True
+            slot.row = self._batch.insert(cache)
+            self._rows.append(slot)
 
     def _decode(self) -> None:
         if not self._rows:
             return
         try:
+            self._shift_full()
             self._make_room(len(self._rows))
             newest = [slot.sequence.tokens[-1] for slot in self._rows if slot.sequence]
             logits = self._runner.decode(self._batch, newest)
@@ -176,7 +227,8 @@ class Scheduler:
         """Hand a sampled token to the slot's sequence; release the slot when that ends it."""
         sequence = slot.sequence
         assert sequence is not None
-        over = sequence.accept(sample, room=slot.n_ctx - len(slot.tokens) - 1)
+        has_room = self._options.context_shift or not slot.is_full
+        over = sequence.accept(sample, has_room=has_room)
         self.counters.predicted_tokens += 1
         self.counters.longest_sequence = max(self.counters.longest_sequence, len(slot.tokens) + 1)
         if over:
@@ -191,11 +243,15 @@ class Scheduler:
         cache = slot.cache if keep else None
         if slot.row >= 0:
             cache = self._batch.remove(slot.row, keep=keep)
-            last = self._rows.pop()
-            if last is not slot:
-                last.row = slot.row
-                self._rows[slot.row] = last
+            self._close_gap(slot)
         slot.release(cache)
+
+    def _close_gap(self, slot: Slot) -> None:
+        """Follow the batch: its last row has taken the place of the one removed."""
+        last = self._rows.pop()
+        if last is not slot:
+            last.row = slot.row
+            self._rows[slot.row] = last
 
     def _fail(self, slot: Slot, error: EngineError) -> None:
         sequence = slot.sequence

@@ -21,7 +21,7 @@ class Sequence:
     """The life of one :class:`GenerationRequest` from admission to :class:`Finished`.
 
     ``tokens`` are the generated IDs, of which the newest isn't in the cache yet. ``cancelled`` may be set from any
-    thread; the scheduler looks at it between steps.
+    thread; the scheduler looks at it between steps. ``followers`` are copies that share the prompt's evaluation.
     """
 
     def __init__(
@@ -36,6 +36,7 @@ class Sequence:
         self.n_cached = 0
         self.n_evaluated = 0
         self.truncated = False
+        self.followers: list[Sequence] = []
         self._tokenizer = tokenizer
         self._text = TextAssembler(request.stop, n_indent=request.n_indent)
         self._logprobs: list[Sample] = []
@@ -58,16 +59,23 @@ class Sequence:
         if report:
             self._report_progress()
 
+    def follow(self, leader: Sequence) -> None:
+        """Take over what ``leader`` has made of the prompt."""
+        self._started = leader._started
+        self.n_cached, self.n_evaluated = leader.n_cached, leader.n_evaluated
+        for token in self.request.prompt:
+            self.sampler.accept(token, generated=False)
+
     def _report_progress(self) -> None:
         if self.request.return_progress:
             elapsed = int((time.perf_counter() - self._started) * 1000)
             self.mailbox.put(Progress(len(self.request.prompt), self.n_cached, self.n_evaluated, elapsed))
 
-    def accept(self, sample: Sample, *, room: int) -> bool:
+    def accept(self, sample: Sample, *, has_room: bool) -> bool:
         """Take the next sampled token and post the events that follow from it.
 
         Args:
-            room: tokens that the slot's context can still hold.
+            has_room: whether the slot's context can hold this token.
 
         Returns:
             True when the sequence is over; :meth:`finish` posts its last event.
@@ -87,7 +95,7 @@ class Sequence:
             if shown.word is not None:
                 self._stop("word", shown.word)
             self._post(shown.text, stopped=shown.word is not None)
-        self._check_limits(room, new_line=shown is not None and "\n" in shown.text)
+        self._check_limits(has_room, new_line=shown is not None and "\n" in shown.text)
         if ends:
             self._stop("eos")
         return self._stop_type != "none"
@@ -107,11 +115,11 @@ class Sequence:
             )
         )
 
-    def _check_limits(self, room: int, *, new_line: bool) -> None:
+    def _check_limits(self, has_room: bool, *, new_line: bool) -> None:
         request = self.request
         if self._stop_type != "none":
             return
-        if room <= 0:
+        if not has_room:
             self.truncated = True
             self._stop("limit")
         elif (

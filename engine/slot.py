@@ -54,6 +54,11 @@ class Slot:
         else:
             del self.tokens[len(cache) :]
 
+    @property
+    def is_full(self) -> bool:
+        """Whether the newest token has no place left."""
+        return len(self.tokens) + 1 >= self.n_ctx
+
     def forget(self) -> None:
         """Drop what an idle slot remembers."""
         self.cache = None

@@ -339,7 +339,7 @@ class Options:
     cache_idle_slots: bool = True
     """Move the prompts of idle slots to memory."""
     context_shift: bool = False
-    """Drop old tokens when the context is full."""
+    """Let a full context drop its older half and go on, instead of ending the generation."""
     reverse_prompt: tuple[str, ...] = ()
     """Text that ends a generation when a request doesn't say."""
     special: bool = False
@@ -2208,10 +2208,8 @@ OPTION_TABLE: tuple[Option, ...] = (
         env="LLAMA_ARG_CONTEXT_SHIFT",
         kind="boolean",
         default=False,
-        group="other",
-        help="Drop old tokens when the context is full.",
-        state="refused",
-        reason="Shifting the context comes with a later release; raise -c instead.",
+        group="generation",
+        help="Let a full context drop its older half and go on, instead of ending the generation.",
     ),
     Option(
         name="reverse_prompt",

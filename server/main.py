@@ -158,6 +158,7 @@ def load_engine(options: Options) -> Engine:
             n_batch=options.batch_size,
             pooling=cast(Pooling | None, options.pooling),
             prompt_similarity=options.slot_prompt_similarity,
+            context_shift=options.context_shift,
             chat_template=options.chat_template,
         ),
     )

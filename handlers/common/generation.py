@@ -7,11 +7,26 @@ from collections.abc import AsyncGenerator, Sequence
 from contextlib import aclosing
 from typing import Generic, TypeVar
 
-from mlxcel.engine.types import Event, Finished
+from mlxcel.engine.engine import Engine
+from mlxcel.engine.generation import Generation
+from mlxcel.engine.types import Event, Finished, GenerationRequest
 
 T = TypeVar("T")
 
-Stream = AsyncGenerator[Event, None]
+Stream = Generation
+
+
+async def started(engine: Engine, requests: Sequence[GenerationRequest], copies: int) -> list[Stream]:
+    """Begin ``copies`` sequences of every request; when one can't begin, those that have are stopped."""
+    streams: list[Stream] = []
+    try:
+        for request in requests:
+            streams += await engine.generate_copies(request, copies)
+    except BaseException:
+        for stream in streams:
+            await stream.aclose()
+        raise
+    return streams
 
 
 async def merged(streams: Sequence[Stream]) -> AsyncGenerator[tuple[int, Event], None]:

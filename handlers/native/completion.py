@@ -9,11 +9,12 @@ from typing import Any
 
 import msgspec
 
+from mlxcel.engine.engine import copy_of
 from mlxcel.engine.types import Finished, GenerationRequest, Progress, Sample, Token
 from mlxcel.generated.native import models, routes
 
 from ..common import figures
-from ..common.generation import finished, merged, primed
+from ..common.generation import finished, merged, primed, started
 from ..common.prompts import tokenize_prompts
 from ..common.requests import generation_request, refuse_adapters
 from ..common.settings import SurfaceSettings, generation_settings
@@ -37,10 +38,9 @@ async def create(
     wanted = [
         generation_request(request, ctx, tokens, progress=request.return_progress and request.stream)
         for tokens in prompts
-        for _ in range(request.n_cmpl)
     ]
+    streams = await started(ctx.engine, wanted, request.n_cmpl)
     printer = _Printer(request, ctx, wanted)
-    streams = [ctx.engine.generate(one) for one in wanted]
     if request.stream:
         return await primed(printer.frames(merged(streams)))
     answers = [printer.answer(index, end) for index, end in enumerate(await finished(streams))]
@@ -54,6 +54,9 @@ class _Printer:
     request: models.CompletionRequest
     ctx: Context
     wanted: list[GenerationRequest]
+
+    def _wanted(self, index: int) -> GenerationRequest:
+        return copy_of(self.wanted[index // self.request.n_cmpl], index % self.request.n_cmpl)
 
     async def frames(self, events: AsyncGenerator[tuple[int, Any], None]) -> AsyncGenerator[Frame, None]:
         async with aclosing(events):
@@ -69,7 +72,7 @@ class _Printer:
                         yield self.answer(index, event)
 
     def answer(self, index: int, end: Finished) -> Answer:
-        request, wanted = self.request, self.wanted[index]
+        request, wanted = self.request, self._wanted(index)
         surface = SurfaceSettings(
             stream=request.stream,
             timings_per_token=request.timings_per_token,
@@ -117,7 +120,7 @@ class _Printer:
             tokens=tokens,
             id_slot=-1,
             tokens_predicted=n_decoded,
-            tokens_evaluated=len(self.wanted[index].prompt),
+            tokens_evaluated=len(self._wanted(index).prompt),
         )
 
     def _probabilities(self, samples: tuple[Sample, ...]) -> list[models.TokenProbabilities]:

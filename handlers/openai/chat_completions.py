@@ -13,7 +13,7 @@ from mlxcel.engine.types import Finished, GenerationRequest, Progress, Sample, T
 from mlxcel.generated.openai import models, routes
 
 from ..common.chat import render
-from ..common.generation import finished, merged, primed
+from ..common.generation import finished, merged, primed, started
 from ..common.requests import generation_request, refuse_adapters
 from ..common.settings import SurfaceSettings
 from ..context import Context
@@ -30,7 +30,7 @@ async def create(
     """Answer a conversation, ``n`` times."""
     refuse_adapters(request)
     wanted = await _wanted(request, ctx)
-    streams = [ctx.engine.generate(wanted) for _ in range(request.n_cmpl)]
+    streams = await started(ctx.engine, [wanted], request.n_cmpl)
     printer = _Printer(request, ctx, wanted, parts.Stamp(ctx.alias))
     if request.stream:
         return await primed(printer.chunks(merged(streams)))

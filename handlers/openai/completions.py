@@ -10,7 +10,7 @@ from typing import Any
 from mlxcel.engine.types import Finished, GenerationRequest, Sample, Token
 from mlxcel.generated.openai import models, routes
 
-from ..common.generation import finished, merged, primed
+from ..common.generation import finished, merged, primed, started
 from ..common.prompts import tokenize_prompts
 from ..common.requests import generation_request, refuse_adapters
 from ..common.settings import SurfaceSettings
@@ -25,8 +25,8 @@ async def create(
     """Complete every prompt, ``n`` times each."""
     refuse_adapters(request)
     prompts = await tokenize_prompts(ctx.engine, request.prompt)
-    wanted = [generation_request(request, ctx, tokens) for tokens in prompts for _ in range(request.n_cmpl)]
-    streams = [ctx.engine.generate(one) for one in wanted]
+    wanted = [generation_request(request, ctx, tokens) for tokens in prompts]
+    streams = await started(ctx.engine, wanted, request.n_cmpl)
     printer = _Printer(request, ctx, wanted, parts.Stamp(ctx.alias))
     if request.stream:
         return await primed(printer.chunks(merged(streams)))
@@ -57,7 +57,7 @@ class _Printer:
     async def chunks(
         self, events: AsyncGenerator[tuple[int, Any], None]
     ) -> AsyncGenerator[models.TextCompletionChunk, None]:
-        offsets = [0] * len(self.wanted)
+        offsets = [0] * len(self.wanted) * self.request.n_cmpl
         async with aclosing(events):
             async for index, event in events:
                 if isinstance(event, Token):
@@ -117,4 +117,4 @@ class _Printer:
         surface = SurfaceSettings(
             stream=self.request.stream, timings_per_token=self.request.timings_per_token
         )
-        return parts.verbose(index, end, self.wanted[index], self.ctx, surface)
+        return parts.verbose(index, end, self.wanted[index // self.request.n_cmpl], self.ctx, surface)

@@ -6,8 +6,8 @@ import json
 from pathlib import Path
 from typing import Any
 
-import mlxcel.engine  # noqa: F401 - loads the BLAS, which must come before MLX
 import pytest
+
 from mlxcel.engine.loading import LoadedModel, load, reference
 
 SENTENCES = (
@@ -53,6 +53,7 @@ def write_tiny_model(folder: Path) -> None:
     """Write the checkpoint of ``tiny_model_dir`` into ``folder``."""
     import mlx.core as mx
     from mlx_lm.models import llama
+
     from mlxcel.engine.loading.parameters import parameters
 
     n_vocab = _write_tokenizer(folder)

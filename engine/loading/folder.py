@@ -109,15 +109,14 @@ def load_folder_tokenizer(folder: Path, config: dict[str, Any]) -> tuple[Tokeniz
     except Exception as error:
         raise LoadError(f"{path}: can't be read as a tokenizer ({error})") from None
     settings = read_json(folder / "tokenizer_config.json")
-    generation = read_json(folder / "generation_config.json")
-    vocabulary = _vocabulary(tokenizer, settings, _ids(config, generation))
+    vocabulary = _vocabulary(tokenizer, settings, _eos_ids(config))
     return Tokenizer(tokenizer, vocabulary), _chat_template(folder, settings)
 
 
-def _ids(config: dict[str, Any], generation: dict[str, Any]) -> list[int]:
-    """End-of-sequence IDs that the configs name; each may be a number or a list."""
+def _eos_ids(config: dict[str, Any]) -> list[int]:
+    """End-of-sequence IDs of a config, into which mlx-lm has put those of generation_config.json."""
     found: list[int] = []
-    for source in (config, config.get("text_config", {}), generation):
+    for source in (config, config.get("text_config", {})):
         value = source.get("eos_token_id")
         found += value if isinstance(value, list) else [] if value is None else [value]
     return found

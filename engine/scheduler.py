@@ -233,8 +233,9 @@ class Scheduler:
         self.counters.longest_sequence = max(self.counters.longest_sequence, len(slot.tokens) + 1)
         if over:
             self.counters.predicted_seconds += sequence.timings().predicted_ms / 1000
+            n_cached = len(slot.tokens)
             self._release(slot)
-            sequence.finish(slot.id)
+            sequence.finish(slot.id, n_cached)
         return over
 
     def _release(self, slot: Slot, *, keep: bool = True) -> None:

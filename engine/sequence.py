@@ -133,8 +133,8 @@ class Sequence:
         self._stop_type = stop_type
         self._stopping_word = word
 
-    def finish(self, id_slot: int) -> None:
-        """Post :class:`Finished`."""
+    def finish(self, id_slot: int, n_cached: int) -> None:
+        """Post :class:`Finished`; the slot ``id_slot`` holds ``n_cached`` tokens."""
         held = self._text.finish()
         logprobs = self._logprobs
         if self._stop_type == "word" and logprobs:
@@ -152,7 +152,7 @@ class Sequence:
                 truncated=self.truncated,
                 n_prompt=len(self.request.prompt),
                 n_decoded=len(self.tokens),
-                n_cached=len(self.request.prompt) + max(0, len(self.tokens) - 1),
+                n_cached=n_cached,
                 id_slot=id_slot,
                 timings=self.timings(),
             )

@@ -48,10 +48,19 @@ def sampling_settings(request: Any, tokenizer: Tokenizer) -> SamplingSettings:
         logit_bias=tuple(biases),
         dry_base=request.dry_base if request.dry_base >= 1.0 else DEFAULT_DRY_BASE,
         dry_sequence_breakers=tuple(request.dry_sequence_breakers),
-        grammar=request.grammar or "",
-        # A grammar wins where both are given, as recorded.
-        json_schema=_schema_text(request.json_schema) if not request.grammar else None,
+        **_constraint(request),
     )
+
+
+def _constraint(request: Any) -> dict[str, Any]:
+    if request.grammar_lazy:
+        # Without triggers, which are refused, a lazy grammar never begins to constrain.
+        return {}
+    # A grammar wins where both are given, as recorded.
+    return {
+        "grammar": request.grammar or "",
+        "json_schema": None if request.grammar else _schema_text(request.json_schema),
+    }
 
 
 def sampler_names(value: str | Sequence[str]) -> tuple[str, ...]:
@@ -74,16 +83,26 @@ def logit_bias(bias: Mapping[str, Any] | Iterable[Any], tokenizer: Tokenizer) ->
         InvalidRequestError: a key is no token of the vocabulary, nor text.
     """
     pairs: Iterable[Any] = bias.items() if isinstance(bias, Mapping) else bias
-    return [
-        (token, -math.inf if value is False else float(value))
-        for key, value in pairs
-        for token in _tokens(key, tokenizer)
-    ]
+    return [(token, _bias(value)) for key, value in pairs for token in _tokens(key, tokenizer)]
+
+
+def _bias(value: Any) -> float:
+    if value is False:
+        return -math.inf
+    if isinstance(value, bool) or not isinstance(value, int | float):
+        raise InvalidRequestError(
+            f"Field 'logit_bias': a bias is a number or false, not {value!r}", "logit_bias"
+        )
+    return float(value)
 
 
 def _tokens(key: Any, tokenizer: Tokenizer) -> list[int]:
     if isinstance(key, str) and not _is_number(key):
         return tokenizer.encode(key, add_special=False, parse_special=False)
+    if isinstance(key, bool) or (isinstance(key, float) and not key.is_integer()):
+        raise InvalidRequestError(
+            f"Field 'logit_bias': a token is an ID or a text, not {key!r}", "logit_bias"
+        )
     token = int(key)
     if not 0 <= token < tokenizer.n_vocab:
         raise InvalidRequestError(

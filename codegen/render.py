@@ -10,6 +10,7 @@ import jinja2
 
 TEMPLATES = Path(__file__).parent / "templates"
 LINE_LENGTH = 110
+FIRST_PARTY = ("--config", 'lint.isort.known-first-party = ["mlxcel"]')
 
 _environment = jinja2.Environment(
     loader=jinja2.FileSystemLoader(TEMPLATES),
@@ -34,7 +35,7 @@ def render(template: str, *, source: str, **context: Any) -> str:
 
 def formatted(code: str) -> str:
     """Python source formatted, imports sorted and unused ones dropped, whatever settings lie around."""
-    config = ("--isolated", "--target-version", "py311", "--line-length", str(LINE_LENGTH))
+    config = (*("--isolated", "--target-version", "py311", "--line-length", str(LINE_LENGTH)), *FIRST_PARTY)
     code = _ruff("check", *config, "--select", "I,F401", "--fix-only", "--quiet", "-", code=code)
     return _ruff("format", *config, "--quiet", "-", code=code)
 

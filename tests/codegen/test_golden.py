@@ -53,7 +53,8 @@ def test_output_does_not_depend_on_the_hash_seed(tmp_path: Path, seed: str) -> N
 
 def test_generated_code_is_clean() -> None:
     options = ("--isolated", "--no-cache", "--line-length", "110", "--target-version", "py311", str(GOLDEN))
-    rules = ("--select", "E,F,W,I,UP,B,SIM,RUF")
+    first_party = ("--config", 'lint.isort.known-first-party = ["mlxcel"]')
+    rules = (*first_party, "--select", "E,F,W,I,UP,B,SIM,RUF")
     for command in (("check", *rules, *options), ("format", "--check", *options)):
         done = run("-m", "ruff", *command, cwd=HERE)
         assert done.returncode == 0, done.stdout

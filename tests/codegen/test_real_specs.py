@@ -13,11 +13,11 @@ from typing import Any
 import msgspec
 import pytest
 import yaml
-from mlxcel.generated.dispatch import SURFACES
 
 from codegen.document import load
 from codegen.output import drift
 from codegen.pipeline import compile_specs
+from mlxcel.generated.dispatch import SURFACES
 
 ROOT = Path(__file__).resolve().parent.parent.parent
 

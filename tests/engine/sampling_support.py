@@ -6,9 +6,10 @@ from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
 from mlxcel.engine.sampling import Sampler
 from mlxcel.engine.types import SamplingSettings
-from numpy.typing import ArrayLike, NDArray
 
 NEUTRAL: dict[str, Any] = {"seed": 1, "temperature": 1.0, "top_k": 0, "top_p": 1.0, "min_p": 0.0}
 

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+
 from mlxcel.engine.chat_template import CHATML, ChatTemplate
 from mlxcel.engine.errors import InvalidRequestError, LoadError
 

@@ -11,11 +11,12 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from sampling_support import Words, floats
+
 from mlxcel.engine.constrain import Constraint, constraint_for
 from mlxcel.engine.errors import GenerationError, InvalidRequestError
 from mlxcel.engine.sampling import Sampler
 from mlxcel.engine.types import SamplingSettings
-from sampling_support import Words, floats
 
 WORDS = Words([bytes([i]) for i in range(256)] + [b"ma", b"may", b"maybe", b'{"', b""])
 END = WORDS.eos_id

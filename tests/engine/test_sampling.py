@@ -7,10 +7,11 @@ from typing import Any
 
 import numpy as np
 import pytest
+from sampling_support import NEUTRAL, Words, distribution, floats, letters, softmax
+
 from mlxcel.engine.errors import GenerationError, InvalidRequestError
 from mlxcel.engine.sampling import Sampler
 from mlxcel.engine.types import SamplingSettings
-from sampling_support import NEUTRAL, Words, distribution, floats, letters, softmax
 
 LOGITS = floats(2.0, -1.0, 3.5, 0.5, 3.0, -4.0, 1.0, 0.0)
 ORDER = [2, 4, 0, 6, 3, 7, 1, 5]

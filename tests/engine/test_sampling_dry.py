@@ -9,8 +9,9 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from mlxcel.engine.sampling.dry import breakers
 from sampling_support import Words, distribution, floats, letters
+
+from mlxcel.engine.sampling.dry import breakers
 
 LOGITS = floats(0.3, 0.1, -0.2, 0.0, 0.2)
 

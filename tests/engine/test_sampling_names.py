@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pytest
+
 from mlxcel.engine.errors import InvalidRequestError
 from mlxcel.engine.sampling import SAMPLERS, resolve_samplers
 from mlxcel.engine.types import DEFAULT_SAMPLERS

@@ -7,10 +7,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as npst
+from numpy.typing import NDArray
+
 from mlxcel.engine.sampling.candidates import top_positions
 from mlxcel.engine.sampling.rng import Random, resolve_seed
 from mlxcel.engine.types import RANDOM_SEED
-from numpy.typing import NDArray
 
 VALUES = st.sampled_from([-np.inf, -3.5, -1.0, 0.0, 0.25, 2.0, 7.0])
 

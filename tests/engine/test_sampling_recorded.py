@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+
 from mlxcel.engine.runner import Runner
 from mlxcel.engine.sampling import Sampler, resolve_samplers
 from mlxcel.engine.types import Sample, SamplingSettings

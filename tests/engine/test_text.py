@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+
 from mlxcel.engine.text import Shown, TextAssembler
 
 CAPTURES = Path(__file__).parents[1] / "reference" / "captures"

@@ -9,8 +9,9 @@ from __future__ import annotations
 
 from typing import Any, ClassVar, Literal, TypeAlias
 
-from mlxcel.generated.base import Model
 from msgspec import UNSET, UnsetType, field
+
+from mlxcel.generated.base import Model
 
 Prompt: TypeAlias = str | list[str | int | list[int]]
 

@@ -9,8 +9,9 @@ from __future__ import annotations
 
 from typing import Any, Literal, TypeAlias
 
-from mlxcel.generated.base import Model
 from msgspec import UNSET, UnsetType
+
+from mlxcel.generated.base import Model
 
 
 class Message(Model, kw_only=True):

@@ -33,6 +33,8 @@ SOURCE = """
 #define ARGUMENTS(T, S) \\
   int order, int ta, int tb, int m, int n, int k, S alpha, const T* a, int lda, const T* b, int ldb, \\
   S beta, T* c, int ldc
+// Rows below which a product is left to one thread.
+#define SMALL 12
 #define VALUES order, ta, tb, m, n, k, alpha, a, lda, b, ldb, beta, c, ldc
 extern "C" {
 void scipy_cblas_sgemm(ARGUMENTS(float, float));
@@ -41,15 +43,32 @@ void scipy_cblas_cgemm(ARGUMENTS(void, const void*));
 void scipy_cblas_sgemv(int order, int t, int rows, int columns, float alpha, const float* a, int lda,
                        const float* x, int step_x, float beta, float* y, int step_y);
 
+int scipy_openblas_get_num_threads();
+void scipy_openblas_set_num_threads(int threads);
+
+// Threads meet at the end of every product. In a small one they gain nothing, and on a busy machine each waits for
+// whichever has lost its core: a decode step has hundreds of products and then takes ten times as long.
+struct Alone {
+  int threads = scipy_openblas_get_num_threads();
+  Alone() { if (threads > 1) scipy_openblas_set_num_threads(1); }
+  ~Alone() { if (threads > 1) scipy_openblas_set_num_threads(threads); }
+};
+
 void cblas_sgemm(ARGUMENTS(float, float)) {
-  if (order == 101 && m == 1) {
-    bool by_rows = tb != 111;
-    scipy_cblas_sgemv(order, by_rows ? 111 : 112, by_rows ? n : k, by_rows ? k : n, alpha, b, ldb,
-                      a, ta == 111 ? 1 : lda, beta, c, 1);
+  if (order != 101 || m >= SMALL) {
+    scipy_cblas_sgemm(VALUES);
     return;
   }
-  scipy_cblas_sgemm(VALUES);
+  Alone alone;
+  if (m > 1) {
+    scipy_cblas_sgemm(VALUES);
+    return;
+  }
+  bool by_rows = tb != 111;
+  scipy_cblas_sgemv(order, by_rows ? 111 : 112, by_rows ? n : k, by_rows ? k : n, alpha, b, ldb,
+                    a, ta == 111 ? 1 : lda, beta, c, 1);
 }
+void mlxcel_set_threads(int threads) { scipy_openblas_set_num_threads(threads); }
 void cblas_dgemm(ARGUMENTS(double, double)) { scipy_cblas_dgemm(VALUES); }
 void cblas_cgemm(ARGUMENTS(void, const void*)) { scipy_cblas_cgemm(VALUES); }
 }
@@ -78,6 +97,12 @@ def load() -> str | None:
 def loaded() -> str | None:
     """``mkl``, ``openblas``, or None when MLX keeps its own (another system, a GPU, nothing suitable)."""
     return _loaded
+
+
+def set_threads(n: int) -> None:
+    """Use ``n`` threads for big products from now on; without effect where :func:`loaded` isn't ``openblas``."""
+    if _loaded == "openblas":
+        _keep[-1].mlxcel_set_threads(n)
 
 
 def _is_cpu_build() -> bool:

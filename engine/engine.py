@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import itertools
 import logging
+import os
 import queue
 import threading
 from collections import deque
@@ -12,6 +13,7 @@ from collections.abc import AsyncGenerator, Callable
 from contextlib import aclosing
 from dataclasses import dataclass, replace
 
+from . import blas
 from .chat_template import ChatTemplate
 from .errors import ContextExceededError, EngineError, InvalidRequestError, UnavailableError
 from .generation import Generation, Mailbox
@@ -21,6 +23,7 @@ from .runner import Runner
 from .sampling import Sampler
 from .scheduler import Scheduler, SchedulerOptions
 from .sequence import Sequence
+from .threads import Threads
 from .types import (
     RANDOM_SEED,
     Embedding,
@@ -49,7 +52,8 @@ class EngineOptions:
 
     ``n_parallel`` slots share ``n_ctx`` tokens evenly; below 1 there are four slots and each may use all of them.
     ``n_ctx`` 0 is the model's own context. ``pooling`` None is the checkpoint's, or ``mean``. ``context_shift``
-    lets a full context drop its older half. ``chat_template`` replaces the checkpoint's.
+    lets a full context drop its older half. ``threads`` is how many the matrix library may
+    use on the CPU, below 1 one a core. ``chat_template`` replaces the checkpoint's.
     """
 
     n_parallel: int = -1
@@ -58,6 +62,7 @@ class EngineOptions:
     pooling: Pooling | None = None
     prompt_similarity: float = 0.1
     context_shift: bool = False
+    threads: int = -1
     chat_template: str | None = None
 
     def for_scheduler(self, info: ModelInfo) -> SchedulerOptions:
@@ -96,7 +101,7 @@ class Engine:
             slots = replace(slots, n_always_kept=1)
         self.n_slots, self.n_ctx = slots.n_slots, slots.n_ctx
         self.pooling: Pooling = self.options.pooling or model.info.pooling or "mean"
-        self._runner = Runner(model.model)
+        self._runner = Runner(model.model, _threads(self.options.threads))
         self._scheduler = Scheduler(self._runner, slots)
         self._inbox: queue.SimpleQueue[Callable[[], None] | None] = queue.SimpleQueue()
         self._jobs: deque[Callable[[], None]] = deque()
@@ -299,6 +304,12 @@ class Engine:
                 # The loop has closed; nobody is left to read.
                 for mailbox, _ in events:
                     logger.debug("event for a closed loop dropped: %r", mailbox)
+
+
+def _threads(asked: int) -> Threads | None:
+    if blas.loaded() != "openblas":
+        return None
+    return Threads(asked if asked > 0 else os.cpu_count() or 1, blas.set_threads)
 
 
 def copy_of(request: GenerationRequest, number: int) -> GenerationRequest:

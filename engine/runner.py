@@ -11,8 +11,12 @@ import numpy.typing as npt
 
 from .batch import BatchCache
 from .cache import SequenceCache
+from .threads import Threads
 
 Floats = npt.NDArray[np.float32]
+
+MANY_ROWS = 12
+"""Rows from which products are big enough for several threads; fewer are left to one (see ``blas``)."""
 
 
 class Runner:
@@ -21,9 +25,11 @@ class Runner:
     Args:
         model: a model in mlx-lm's shape: ``model.model`` gives hidden states, ``lm_head`` or the tied embedding
             turns them into logits.
+        threads: the matrix library's, None where there is nothing to choose.
     """
 
-    def __init__(self, model: Any) -> None:
+    def __init__(self, model: Any, threads: Threads | None = None) -> None:
+        self._threads = threads
         self._body = model.model
         self._head = model.lm_head if "lm_head" in model else model.model.embed_tokens.as_linear
         self.n_layers = len(model.model.layers)
@@ -44,6 +50,7 @@ class Runner:
             The logits after the last token, shape ``[n_vocab]``, when ``last`` is true. Logits of the other
             positions are never computed: over a large vocabulary they cost as much as the model.
         """
+        self._adjust_threads(len(tokens))
         hidden = self._body(mx.array([list(tokens)]), cache.layers)
         if not last:
             mx.eval(cache.arrays())
@@ -55,6 +62,7 @@ class Runner:
 
     def decode(self, batch: BatchCache, tokens: Sequence[int]) -> Floats:
         """Append one token to each row of ``batch``; return logits of shape ``[rows, n_vocab]``."""
+        self._adjust_threads(batch.rows)
         batch.begin()
         hidden = self._body(mx.array(list(tokens))[:, None], batch.layers)
         logits = self._head(hidden[:, -1, :]).astype(mx.float32)
@@ -62,8 +70,13 @@ class Runner:
         batch.end()
         return _numpy(logits)
 
+    def _adjust_threads(self, rows: int) -> None:
+        if self._threads is not None and rows >= MANY_ROWS:
+            self._threads.adjust()
+
     def hidden_states(self, tokens: Sequence[int]) -> Floats:
         """The normalised states of the last layer for a text of its own, shape ``[n_tokens, n_embd]``."""
+        self._adjust_threads(len(tokens))
         hidden = self._body(mx.array([list(tokens)]), self.new_sequence().layers).astype(mx.float32)
         mx.eval(hidden)
         values: Floats = _numpy(hidden)[0]

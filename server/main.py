@@ -159,6 +159,7 @@ def load_engine(options: Options) -> Engine:
             pooling=cast(Pooling | None, options.pooling),
             prompt_similarity=options.slot_prompt_similarity,
             context_shift=options.context_shift,
+            threads=options.threads,
             chat_template=options.chat_template,
         ),
     )

@@ -150,18 +150,20 @@ def load_engine(options: Options) -> Engine:
     Raises:
         EngineError: it can't be loaded.
     """
-    return Engine(
-        load(options.model),
-        EngineOptions(
-            n_parallel=options.parallel,
-            n_ctx=options.ctx_size,
-            n_batch=options.batch_size,
-            pooling=cast(Pooling | None, options.pooling),
-            prompt_similarity=options.slot_prompt_similarity,
-            context_shift=options.context_shift,
-            threads=options.threads,
-            chat_template=options.chat_template,
-        ),
+    return Engine(load(options.model), engine_options(options))
+
+
+def engine_options(options: Options) -> EngineOptions:
+    """The engine's part of the options."""
+    return EngineOptions(
+        n_parallel=options.parallel,
+        n_ctx=options.ctx_size,
+        n_batch=options.batch_size,
+        pooling=cast(Pooling | None, options.pooling),
+        prompt_similarity=options.slot_prompt_similarity,
+        context_shift=options.context_shift,
+        threads=options.threads,
+        chat_template=options.chat_template,
     )
 
 

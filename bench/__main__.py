@@ -43,7 +43,7 @@ def main() -> None:
     options = parser.parse_args()
     counts = [int(count) for count in options.clients.split(",")]
     rounds, repeat = (1, 1) if options.smoke else (options.rounds, options.repeat)
-    arguments = [*(["-m", options.model] if options.model else []), "-np", str(max(counts))]
+    arguments = [*(["-m", options.model] if options.model else []), "-lv", "2", "-np", str(max(counts))]
     with running([*arguments, "-c", str(max(counts) * 512)]) as server:
         report = asyncio.run(measure(server, counts, rounds, repeat, 0.5 if options.smoke else 5.0))
     show(report, Console())

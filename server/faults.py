@@ -102,7 +102,9 @@ def _unknown_message(field: str, name: str, known: set[str]) -> str:
 def nearest(name: str, known: Iterable[str]) -> str | None:
     """The known name that ``name`` was probably meant to be."""
     folded = {k.lower().replace("-", "_"): k for k in sorted(known)}
-    found = difflib.get_close_matches(name.lower().replace("-", "_"), folded, n=1, cutoff=0.6)
+    wanted = name.lower().replace("-", "_")
+    found = difflib.get_close_matches(wanted, folded, n=1, cutoff=0.6)
+    found += [key for key in folded if wanted in key.split("_")]
     return folded[found[0]] if found else None
 
 

@@ -8,10 +8,12 @@ import socket
 import sys
 import threading
 import time
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import replace
 from importlib import metadata
 from pathlib import Path
-from typing import cast
+from typing import NoReturn, cast
 
 import uvicorn
 from rich.console import Console
@@ -31,6 +33,9 @@ from .runtime import Runtime
 
 logger = logging.getLogger("mlxcel")
 
+GRACE = 15
+"""Seconds that running streams, or a model that is being loaded, have once the server is told to stop."""
+
 LEVELS = {0: logging.CRITICAL, 1: logging.ERROR, 2: logging.WARNING, 3: logging.INFO}
 
 
@@ -48,7 +53,19 @@ def main() -> None:
         Service(options).run()
     except (SettingsError, EngineError, BindingError) as error:
         print(f"mlxcel-serve: {error}", file=sys.stderr)
-        sys.exit(1)
+        _leave(1)
+    _leave(0)
+
+
+def _leave(status: int) -> NoReturn:
+    """End the process at once.
+
+    The ordinary end of the interpreter takes MLX's threads down in an order that sometimes aborts the process.
+    """
+    logging.shutdown()
+    sys.stdout.flush()
+    sys.stderr.flush()
+    os._exit(status)
 
 
 def resolved(options: Options) -> Options:
@@ -80,8 +97,18 @@ def _read(option: str, name: str) -> str:
 def _configure_logging(options: Options) -> None:
     level = logging.DEBUG if options.verbose else LEVELS.get(options.log_verbosity, logging.DEBUG)
     logging.basicConfig(level=level, format="%(levelname).1s %(name)s: %(message)s", stream=sys.stderr)
-    for chatty in ("connexion", "httpx", "huggingface_hub", "uvicorn.access", "asyncio"):
+    for chatty in ("connexion", "httpx", "huggingface_hub", "uvicorn", "asyncio"):
         logging.getLogger(chatty).setLevel(max(level, logging.WARNING))
+
+
+class _Server(uvicorn.Server):
+    """Ends normally on a signal: uvicorn's own raises it again once everything is closed."""
+
+    @contextmanager
+    def capture_signals(self) -> Iterator[None]:
+        with super().capture_signals():
+            yield
+            self._captured_signals.clear()
 
 
 class Service:
@@ -100,8 +127,9 @@ class Service:
             access_log=False,
             timeout_keep_alive=min(options.timeout, 75),
             server_header=False,
+            timeout_graceful_shutdown=GRACE,
         )
-        self._server = uvicorn.Server(config)
+        self._server = _Server(config)
 
     def run(self) -> None:
         """Serve until a signal comes.
@@ -114,11 +142,17 @@ class Service:
         try:
             self._server.run(sockets=[self._socket])
         finally:
-            context = self._runtime.context
-            if context is not None:
-                context.engine.stop()
+            self._end(loader)
         if self._failure is not None:
             raise self._failure
+
+    def _end(self, loader: threading.Thread) -> None:
+        loader.join(GRACE)
+        if loader.is_alive():
+            # Nobody waits for the model any more.
+            _leave(0)
+        if self._runtime.context is not None:
+            self._runtime.context.engine.stop()
 
     def _load(self) -> None:
         begun = time.perf_counter()

@@ -91,7 +91,9 @@ def _from_arguments(arguments: Sequence[str]) -> dict[str, Any]:
 
 
 def _unknown(word: str) -> str:
-    useful = [spelling for spelling, spelled in SPELLINGS.items() if spelled.option.state in ("supported", "ours")]
+    useful = [
+        spelling for spelling, spelled in SPELLINGS.items() if spelled.option.state in ("supported", "ours")
+    ]
     near = difflib.get_close_matches(word, useful, n=1, cutoff=0.6)
     near = near or difflib.get_close_matches(word, SPELLINGS, n=1, cutoff=0.6)
     hint = f"; did you mean {near[0]}?" if near else "; see mlxcel-serve --help"

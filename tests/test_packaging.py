@@ -126,7 +126,8 @@ def test_the_wheel_serves_from_an_empty_environment(installed: Path, tmp_path: P
         [serve, "--port", "0"], capture_output=True, text=True, cwd=tmp_path, timeout=60, check=False
     )
     assert bare.returncode == 1
-    (line,) = [line for line in bare.stderr.splitlines() if line.startswith("mlxcel-serve: ")]
+    (line,) = bare.stderr.splitlines()
+    assert line.startswith("mlxcel-serve: ")
     assert "pip install" in line
     assert MODEL in line
 

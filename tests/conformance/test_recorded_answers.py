@@ -64,7 +64,7 @@ def capture(name: str) -> Path:
 @pytest.mark.parametrize("name", OPTIONS)
 def test_every_case_agrees_but_the_known_ones(name: str, smollm2: LoadedModel) -> None:
     with serving(smollm2, "--alias", "smollm2", *OPTIONS[name]) as server:
-        tool = [sys.executable, REFERENCE / "replay.py", server.url, capture(name)]
+        tool: list[str | Path] = [sys.executable, REFERENCE / "replay.py", server.url, capture(name)]
         run = subprocess.run(
             [*tool, "--deviations", REFERENCE / "deviations.json"],
             capture_output=True,

@@ -28,7 +28,7 @@ class Machine:
 @pytest.fixture
 def machine(monkeypatch: pytest.MonkeyPatch) -> Machine:
     made = Machine()
-    monkeypatch.setattr(threads.time, "monotonic", lambda: made.now)
+    monkeypatch.setattr("mlxcel.engine.threads.time.monotonic", lambda: made.now)
     return made
 
 

@@ -10,7 +10,7 @@ from typing import Any
 import jsonschema_rs
 
 from mlxcel.generated.runtime import Operation
-from mlxcel.server.schemas import SchemaSet
+from mlxcel.server.schemas import SchemaSet, to_json_schema
 
 from .serving import Answer, Served
 
@@ -31,7 +31,9 @@ def operations(surface: str) -> tuple[Operation, ...]:
 def documented(surface: str) -> set[tuple[str, str]]:
     """Every method and path of a surface's document."""
     methods = {"get", "post", "put", "delete", "patch"}
-    return {(m.upper(), path) for path, item in document(surface)["paths"].items() for m in item if m in methods}
+    return {
+        (m.upper(), path) for path, item in document(surface)["paths"].items() for m in item if m in methods
+    }
 
 
 def concrete(path: str) -> str:
@@ -51,6 +53,5 @@ def response_schema(surface: str, operation: Operation, status: int) -> jsonsche
     answer = whole["paths"][operation.path][operation.method.lower()]["responses"][str(status)]
     if "$ref" in answer:
         answer = whole["components"]["responses"][answer["$ref"].rsplit("/", 1)[1]]
-    from mlxcel.server.schemas import to_json_schema
 
     return SchemaSet(whole).compile(to_json_schema(answer["content"]["application/json"]["schema"]))

@@ -18,6 +18,9 @@ from .types import EngineCounters, Sample
 IDLE_CHUNK = 512
 """Prompt tokens evaluated per step while nothing decodes: big enough for matrix products to run at full speed."""
 
+NO_ROOM = "Context size has been exceeded."
+"""The reference's sentence for sequences that share a context and fill it."""
+
 BUSY_CHUNK = 128
 """Prompt tokens evaluated per step while sequences decode: how long a prompt may hold up their next token."""
 
@@ -140,7 +143,8 @@ class Scheduler:
         done = start - sequence.n_cached
         to_report = self._options.n_batch - done % self._options.n_batch
         end = min(len(prompt), start + min(BUSY_CHUNK if self._rows else IDLE_CHUNK, to_report))
-        self._make_room(end - start)
+        if not self._make_room(end - start):
+            raise GenerationError(NO_ROOM)
         last = end == len(prompt)
         logits = self._runner.prefill(cache, prompt[start:end], last=last)
         slot.tokens.extend(prompt[start:end])
@@ -205,7 +209,9 @@ class Scheduler:
             return
         try:
             self._shift_full()
-            self._make_room(len(self._rows))
+            self._make_room_for_rows()
+            if not self._rows:
+                return
             newest = [slot.sequence.tokens[-1] for slot in self._rows if slot.sequence]
             logits = self._runner.decode(self._batch, newest)
         except Exception as error:
@@ -261,17 +267,22 @@ class Scheduler:
         if sequence is not None:
             sequence.mailbox.put(error)
 
-    def _make_room(self, n: int) -> None:
+    def _make_room_for_rows(self) -> None:
+        """See that every row can grow by a token; when they can't all, the newest sequences are ended."""
+        while self._rows and not self._make_room(len(self._rows)):
+            newest = max(self._rows, key=lambda slot: slot.last_used)
+            self._fail(newest, GenerationError(NO_ROOM))
+
+    def _make_room(self, n: int) -> bool:
         """Forget the caches of idle slots, oldest first, until ``n`` more tokens fit into the context budget."""
         held = sum(len(slot.tokens) for slot in self.slots)
         idle = sorted((s for s in self.slots if s.is_idle and s.tokens), key=lambda s: s.last_used)
         for slot in idle:
             if held + n <= self._options.n_total:
-                return
+                break
             held -= len(slot.tokens)
             slot.forget()
-        if held + n > self._options.n_total:
-            raise GenerationError("Context size has been exceeded.")
+        return held + n <= self._options.n_total
 
 
 def _wrapped(error: Exception) -> EngineError:

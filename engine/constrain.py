@@ -126,6 +126,10 @@ def _matcher(vocabulary: Vocabulary, lark: str) -> LLMatcher:
     matcher = LLMatcher(_tokenizer(vocabulary), grammar, log_level=0)
     if matcher.is_error():
         raise _BadGrammarError(PLACE.sub("", matcher.get_error().partition("\n")[0]))
+    trial = matcher.deep_copy()
+    begins = any(trial.compute_bitmask())
+    if trial.is_error() or not begins:
+        raise _BadGrammarError("no text satisfies it")
     return matcher
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from ..constrain import Constraint, constraint_for
+from ..errors import GenerationError, InvalidRequestError
 from ..types import Sample, SamplingSettings
 from ..vocabulary import Vocabulary
 from .adaptive import AdaptiveP
@@ -42,6 +43,7 @@ class Sampler:
         self._constraint = constraint or constraint_for(settings, tokenizer)
         self._stages, self._selector = _chain(settings, tokenizer, self.seed)
         self._memories = [part for part in (*self._stages, self._selector) if isinstance(part, Remembers)]
+        self._changes_logits = bool(self._memories or settings.logit_bias or self._constraint)
         self._is_argmax = not self._memories and _is_argmax(self._stages)
 
     @property
@@ -63,8 +65,20 @@ class Sampler:
             logits: float32 ``[n_vocab]``; may be changed.
 
         Raises:
-            GenerationError: no token can be chosen.
+            InvalidRequestError: biases and penalties leave no token to choose.
+            GenerationError: the model's logits leave none.
         """
+        try:
+            with np.errstate(over="ignore", invalid="ignore"):
+                return self._sample(logits)
+        except GenerationError as error:
+            if self._changes_logits:
+                raise InvalidRequestError(
+                    "no token can be chosen: logit_bias, penalties or temperature rule all out; make them smaller"
+                ) from error
+            raise
+
+    def _sample(self, logits: Floats) -> Sample:
         if self.is_greedy:
             return Sample(int(logits.argmax()))
         wants_raw = self._constraint is not None or (self._n_probs > 0 and not self._after_sampling)

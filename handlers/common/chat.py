@@ -24,9 +24,10 @@ def render(request: Any, ctx: Context) -> str:
     arguments = dict(request.chat_template_kwargs or {})
     if request.reasoning_effort is not None:
         arguments.setdefault("reasoning_effort", request.reasoning_effort)
+    add_generation_prompt = arguments.pop("add_generation_prompt", request.add_generation_prompt)
     return ctx.engine.chat_template.render(
         [template_message(message, f"messages[{i}]") for i, message in enumerate(request.messages)],
-        add_generation_prompt=request.add_generation_prompt,
+        add_generation_prompt=bool(add_generation_prompt),
         **arguments,
     )
 

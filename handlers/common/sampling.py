@@ -106,7 +106,7 @@ def _tokens(key: Any, tokenizer: Tokenizer) -> list[int]:
     token = int(key)
     if not 0 <= token < tokenizer.n_vocab:
         raise InvalidRequestError(
-            f"Field 'logit_bias': {key} is not a token ID (the vocabulary has {tokenizer.n_vocab})",
+            f"Field 'logit_bias': {token} is not a token ID (the vocabulary has {tokenizer.n_vocab})",
             "logit_bias",
         )
     return [token]

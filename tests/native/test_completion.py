@@ -96,3 +96,28 @@ def test_the_landing_page_says_what_runs(server: Served) -> None:
     page = server.get("/")
     assert page.headers["content-type"] == "text/html; charset=utf-8"
     assert b"tiny" in page.body
+
+
+@pytest.mark.parametrize(
+    "fields",
+    [
+        {"presence_penalty": -3e38, "frequency_penalty": -3e38},
+        {"grammar": "root ::= root"},
+        {"json_schema": {"$ref": "#"}},
+        {"logit_bias": [["x", "y"]]},
+        {"logit_bias": [[True, 1]]},
+        {"logit_bias": [[1.5, 1]]},
+        {"logit_bias": {"99999999999999999999": 1}},
+    ],
+)
+def test_settings_that_cannot_work_are_the_clients_fault(server: Served, fields: dict[str, object]) -> None:
+    answer = server.post("/completion", {"prompt": "Hello", "n_predict": 4, **fields})
+    assert (answer.status, answer.error["type"]) == (400, "invalid_request_error")
+
+
+def test_template_arguments_may_say_whether_the_answer_begins(server: Served) -> None:
+    body = {
+        "messages": [{"role": "user", "content": "x"}],
+        "chat_template_kwargs": {"add_generation_prompt": False},
+    }
+    assert server.post("/apply-template", body).json["prompt"] == "<|im_start|>user\nx<|im_end|>\n"

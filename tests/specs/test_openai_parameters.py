@@ -5,9 +5,8 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
+from openai.types.chat import completion_create_params as params
 from recorded import documents
-
-params = pytest.importorskip("openai.types.chat.completion_create_params", reason="needs the openai package")
 
 # The reference doesn't know it, so it is refused like any unknown field.
 UNDECLARED = {"TextCompletionRequest": {"suffix"}}

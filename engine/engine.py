@@ -13,6 +13,8 @@ from collections.abc import AsyncGenerator, Callable
 from contextlib import aclosing
 from dataclasses import dataclass, replace
 
+import mlx.core as mx
+
 from . import blas
 from .chat_template import ChatTemplate
 from .errors import ContextExceededError, EngineError, InvalidRequestError, UnavailableError
@@ -275,6 +277,8 @@ class Engine:
         finally:
             self._scheduler.fail_all(error)
             self._deliver()
+            # MLX has given this thread a worker of its own; left alive, it aborts the process at its end.
+            mx.clear_streams()
 
     def _take_commands(self) -> bool:
         """Run what was submitted, waiting for something to do; false when it is time to stop."""

@@ -127,6 +127,7 @@ class Service:
             access_log=False,
             timeout_keep_alive=min(options.timeout, 75),
             server_header=False,
+            ws="none",
             timeout_graceful_shutdown=GRACE,
         )
         self._server = _Server(config)

@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import asyncio
+import subprocess
+import sys
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -255,3 +258,29 @@ def test_a_stopped_engine_says_so(tiny_model: LoadedModel) -> None:
             await end(engine, request())
 
     asyncio.run(scenario())
+
+
+GENERATE_AND_END = """
+import asyncio, sys
+from mlxcel.engine.engine import Engine, EngineOptions
+from mlxcel.engine.loading import load
+from mlxcel.engine.types import GenerationRequest
+
+async def main():
+    engine = Engine(load(sys.argv[1]), EngineOptions(n_parallel=1))
+    engine.start()
+    async for event in engine.generate(GenerationRequest(prompt=(1, 2, 3), n_predict=5)):
+        pass
+    engine.stop()
+
+asyncio.run(main())
+"""
+
+
+@pytest.mark.slow
+def test_a_process_that_has_generated_ends_normally(tiny_model_dir: Path) -> None:
+    for _ in range(3):
+        ended = subprocess.run(
+            [sys.executable, "-c", GENERATE_AND_END, str(tiny_model_dir)], capture_output=True, timeout=60
+        )
+        assert (ended.returncode, ended.stderr) == (0, b"")

@@ -21,7 +21,7 @@ IDLE_CHUNK = 512
 NO_ROOM = "Context size has been exceeded."
 """The reference's sentence for sequences that share a context and fill it."""
 
-BUSY_CHUNK = 128
+BUSY_CHUNK = 256
 """Prompt tokens evaluated per step while sequences decode: how long a prompt may hold up their next token."""
 
 
@@ -128,21 +128,23 @@ class Scheduler:
         self._prefilling.append(slot)
 
     def _prefill(self) -> None:
-        if not self._prefilling:
-            return
-        slot = self._prefilling[0]
-        try:
-            self._prefill_chunk(slot)
-        except Exception as error:
-            self._fail(slot, _wrapped(error))
+        """Evaluate prompts up to the step's share of tokens; short ones that wait are begun together."""
+        share = BUSY_CHUNK if self._rows else IDLE_CHUNK
+        while share > 0 and self._prefilling:
+            slot = self._prefilling[0]
+            try:
+                share -= self._prefill_chunk(slot, share)
+            except Exception as error:
+                self._fail(slot, _wrapped(error))
 
-    def _prefill_chunk(self, slot: Slot) -> None:
+    def _prefill_chunk(self, slot: Slot, most: int) -> int:
+        """Evaluate up to ``most`` more tokens of a prompt; returns how many it were."""
         sequence, cache = slot.sequence, slot.cache
         assert sequence is not None and cache is not None
         prompt, start = sequence.request.prompt, len(slot.tokens)
         done = start - sequence.n_cached
         to_report = self._options.n_batch - done % self._options.n_batch
-        end = min(len(prompt), start + min(BUSY_CHUNK if self._rows else IDLE_CHUNK, to_report))
+        end = min(len(prompt), start + min(most, to_report))
         if not self._make_room(end - start):
             raise GenerationError(NO_ROOM)
         last = end == len(prompt)
@@ -151,12 +153,13 @@ class Scheduler:
         self.counters.prompt_tokens += end - start
         sequence.evaluated(end - start, report=last or end - start == to_report)
         if logits is None:
-            return
+            return end - start
         self._prefilling.remove(slot)
         started = [slot, *self._start_followers(slot, sequence)]
         for one in started:
             self._start(one, logits.copy())
         self.counters.prompt_seconds += sequence.timings().prompt_ms / 1000
+        return end - start
 
     def _start_followers(self, slot: Slot, leader: Sequence) -> list[Slot]:
         """Give the leader's copies idle slots and the evaluated prompt; those that get none queue up as usual."""

@@ -18,10 +18,10 @@ PACKAGES := engine generated handlers server
 LINT_VENV := $(VENV)-lint
 
 .DEFAULT_GOAL := help
-.PHONY: help setup serve test codegen lint docs fuzz bench clean
+.PHONY: help setup serve test codegen lint docs fuzz conformance bench clean
 
 help: ## list these targets
-	@awk -F ':.*## ' '/^[a-z]+:.*## / {printf "make %-9s %s\n", $$1, $$2}' $(firstword $(MAKEFILE_LIST))
+	@awk -F ':.*## ' '/^[a-z]+:.*## / {printf "make %-11s %s\n", $$1, $$2}' $(firstword $(MAKEFILE_LIST))
 
 setup: $(VENV)/.installed ## create .venv with pinned dependencies and the embedded model
 
@@ -46,6 +46,9 @@ docs: $(VENV)/.installed-dev ## render the API reference of each surface into do
 
 fuzz: $(VENV)/.installed-dev ## send generated requests to each surface and check every answer
 	$(BIN)/python -m tests.fuzz $(ARGS)
+
+conformance: $(VENV)/.installed-dev ## play what llama-server answered against this server; part of the tests
+	@$(BIN)/python -m tests.conformance $(ARGS)
 
 bench: $(VENV)/.installed-dev ## measure tokens/s, first-token latency, requests/s; results in bench/results/
 	$(BIN)/python -m bench $(ARGS)

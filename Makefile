@@ -16,9 +16,11 @@ SITE := import sysconfig; print(sysconfig.get_path("purelib"))
 PACKAGES := engine generated handlers server
 # mypy reads the installed packages here; only a strict editable install shows them to it.
 LINT_VENV := $(VENV)-lint
+# llama-server, built from source, and the model for it.
+REFERENCE_VENV ?= $(VENV)-reference
 
 .DEFAULT_GOAL := help
-.PHONY: help setup serve test codegen lint docs fuzz conformance bench clean
+.PHONY: help setup serve test codegen lint docs fuzz conformance reference bench clean
 
 help: ## list these targets
 	@awk -F ':.*## ' '/^[a-z]+:.*## / {printf "make %-11s %s\n", $$1, $$2}' $(firstword $(MAKEFILE_LIST))
@@ -50,11 +52,14 @@ fuzz: $(VENV)/.installed-dev ## send generated requests to each surface and chec
 conformance: $(VENV)/.installed-dev ## play what llama-server answered against this server; part of the tests
 	@$(BIN)/python -m tests.conformance $(ARGS)
 
+reference: $(VENV)/.installed-dev ## build llama-server and play the same requests against it and this server
+	@$(BIN)/python -m tests.comparison --venv $(REFERENCE_VENV) $(ARGS)
+
 bench: $(VENV)/.installed-dev ## measure tokens/s, first-token latency, requests/s; results in bench/results/
 	$(BIN)/python -m bench $(ARGS)
 
 clean: ## remove environments, build output and caches
-	rm -rf $(VENV) $(LINT_VENV) build dist docs/api reports *.egg-info
+	rm -rf $(VENV) $(LINT_VENV) $(REFERENCE_VENV) build dist docs/api reports *.egg-info
 	rm -rf .mypy_cache .pytest_cache .ruff_cache .hypothesis .import_linter_cache
 
 $(BIN)/python:

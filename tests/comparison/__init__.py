@@ -1,0 +1,1 @@
+"""llama-server itself beside this server: the recorded requests, played against both."""

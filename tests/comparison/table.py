@@ -12,7 +12,7 @@ from rich.table import Table
 from .rules import Compared
 
 COLUMNS = ("cases", "agree", "deviate", "known", "differ", "llama-server", "mlxcel", "ratio")
-TITLE = "the same requests to both; median wall time of a case in ms"
+TITLE = "the same requests to both; median wall time in ms of the cases that agree"
 NOTES = {
     "agrees": "agrees",
     "deviates": "deliberate deviation: ",
@@ -30,13 +30,21 @@ def line(case: Compared) -> str:
 
 
 def row(compared: Sequence[Compared]) -> tuple[str, ...]:
-    """The figures of some cases, one for each of ``COLUMNS``; the times are medians in ms."""
+    """The figures of some cases, one for each of ``COLUMNS``.
+
+    The times are medians in ms of the cases that agree: to refuse a request takes less than to answer it.
+    """
     count = Counter(case.verdict for case in compared)
-    theirs = median(case.reference.seconds for case in compared)
-    ours = median(case.ours.seconds for case in compared)
     numbers = (len(compared), count["agrees"], count["deviates"], count["known"], count["differs"])
-    times = (f"{1000 * theirs:.1f}", f"{1000 * ours:.1f}", f"{ours / theirs:.2f}")
-    return (*map(str, numbers), *times)
+    return (*map(str, numbers), *_times([case for case in compared if case.verdict == "agrees"]))
+
+
+def _times(alike: Sequence[Compared]) -> tuple[str, str, str]:
+    if not alike:
+        return "-", "-", "-"
+    theirs = 1000 * median(case.reference.seconds for case in alike)
+    ours = 1000 * median(case.ours.seconds for case in alike)
+    return f"{theirs:.1f}", f"{ours:.1f}", f"{ours / theirs:.2f}"
 
 
 def total(compared: Sequence[Compared]) -> str:

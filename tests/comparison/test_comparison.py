@@ -58,10 +58,11 @@ def test_no_answer_is_a_difference() -> None:
     assert compare_case("file/some", {"request": REQUEST}, lost, lost, {}).verdict == "differs"
 
 
-def test_the_table_counts_and_takes_medians() -> None:
+def test_the_table_counts_and_takes_medians_of_what_agrees() -> None:
     same = answered({"content": "b", "prob": 0.5, "timings": {"prompt_ms": 3.0}, "cache_n": 7}, seconds=0.25)
     cases = [compared(same), compared(same), compared(answered({}, status=500, seconds=9.0))]
     assert row(cases) == ("3", "2", "0", "0", "1", "100.0", "250.0", "2.50")
+    assert row(cases[2:]) == ("1", "0", "0", "0", "1", "-", "-", "-")
     assert total(cases).startswith("total: 2 of 3 agree")
     shown = "file/some 200 500 100.0 9000.0 ms DIFFERS: status 500, not 200"
     assert " ".join(line(cases[2]).split()) == shown
